@@ -3,8 +3,8 @@ import { connect, constants, createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
-import { createAdmission, type Tells } from "./admission.ts";
-import { CALM, MEMORY, MIN_LIMIT, START_LIMIT, TOLERANCE } from "./limit.ts";
+import { createAdmission, type Evidence } from "./admission.ts";
+import { FEW_CALLS, MEMORY, MIN_LIMIT, START_LIMIT, TOLERANCE } from "./limit.ts";
 
 const { listOrders, getOrder, createOrder, updateOrder } = OrderService.method;
 const all = [listOrders, getOrder, createOrder, updateOrder];
@@ -127,11 +127,11 @@ test("each that ends makes room for one more, however it ended", () => {
 
 test("what never ran says nothing of the delay", () => {
   const admission = start();
-  const calls = (ms: number, tells: Tells) => {
+  const calls = (ms: number, evidence: Evidence) => {
     for (let i = 0; i < 200; i++) {
       const begun = admission.fill(listOrders);
       admission.advance(ms);
-      for (const call of begun) admission.end(call, tells);
+      for (const call of begun) admission.end(call, evidence);
     }
   };
   const alone = admission.begin(listOrders);
@@ -173,20 +173,20 @@ describe("after an overload", () => {
   });
 });
 
-test("a call that can't be answered in time is hopeless while others wait, and tried where they don't", () => {
+test("a call that can't be answered in time is too late while others wait, and tried where they don't", () => {
   const admission = start();
   for (let i = 0; i < MEMORY; i++) {
     const alone = admission.begin(getOrder);
     admission.advance(20);
     admission.end(alone, "all");
   }
-  expect(admission.isHopeless(getOrder, 10)).toBe(false);
-  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
-  expect(admission.isHopeless(getOrder, 10)).toBe(true);
-  expect(admission.isHopeless(getOrder, 30)).toBe(false);
-  expect(admission.isHopeless(listOrders, 1)).toBe(false); // nobody knows what it takes
+  expect(admission.isTooLate(getOrder, 10)).toBe(false);
+  for (let i = 0; i < FEW_CALLS; i++) admission.begin(getOrder);
+  expect(admission.isTooLate(getOrder, 10)).toBe(true);
+  expect(admission.isTooLate(getOrder, 30)).toBe(false);
+  expect(admission.isTooLate(listOrders, 1)).toBe(false); // nobody knows what it takes
   let refused = 0;
-  while (admission.isHopeless(getOrder, 10)) refused++;
+  while (admission.isTooLate(getOrder, 10)) refused++;
   expect(refused).toBeGreaterThan(10);
   expect(refused).toBeLessThan(100); // it may be faster than it was
 });
@@ -199,9 +199,9 @@ test("what callers leave a call says nothing of what it takes", () => {
     admission.end(call, "all");
   };
   for (let i = 0; i < MEMORY; i++) takes(40);
-  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
-  for (let i = 0; i < 1_000; i++) admission.isHopeless(getOrder, 5);
-  expect(admission.isHopeless(getOrder, 39)).toBe(true);
+  for (let i = 0; i < FEW_CALLS; i++) admission.begin(getOrder);
+  for (let i = 0; i < 1_000; i++) admission.isTooLate(getOrder, 5);
+  expect(admission.isTooLate(getOrder, 39)).toBe(true);
   // None of them takes longer than when few were under way, so there is no reason to let in fewer.
   for (let i = 0; i < 100; i++) takes(40);
   expect(admission.limit()).toBe(START_LIMIT);
@@ -209,17 +209,17 @@ test("what callers leave a call says nothing of what it takes", () => {
 
 test("a call that fails or is cut short says nothing of what others take, unless it took longer", () => {
   const admission = start();
-  const takes = (ms: number, tells: Tells) => {
+  const takes = (ms: number, evidence: Evidence) => {
     const call = admission.begin(getOrder);
     admission.advance(ms);
-    admission.end(call, tells);
+    admission.end(call, evidence);
   };
   takes(5, "at least");
   for (let i = 0; i < MEMORY; i++) takes(40, "all");
   // In a quiet hour most callers have no time.
   for (let i = 0; i < 10 * MEMORY; i++) takes(5, "at least");
-  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
-  expect(admission.isHopeless(getOrder, 39)).toBe(true);
+  for (let i = 0; i < FEW_CALLS; i++) admission.begin(getOrder);
+  expect(admission.isTooLate(getOrder, 39)).toBe(true);
   for (let i = 0; i < 100; i++) takes(40, "all");
   expect(admission.limit()).toBe(START_LIMIT);
   for (let i = 0; i < 1_000; i++) takes(400, "at least");
@@ -234,24 +234,24 @@ test("what has become faster is found out, though there are never few under way"
     admission.end(call, "all");
   };
   for (let i = 0; i < MEMORY; i++) takes(800);
-  for (let i = 0; i < 2 * CALM; i++) admission.begin(getOrder);
-  for (let i = 0; i < 100 * MEMORY; i++) if (!admission.isHopeless(getOrder, 500)) takes(10);
-  expect(admission.isHopeless(getOrder, 500)).toBe(false);
+  for (let i = 0; i < 2 * FEW_CALLS; i++) admission.begin(getOrder);
+  for (let i = 0; i < 100 * MEMORY; i++) if (!admission.isTooLate(getOrder, 500)) takes(10);
+  expect(admission.isTooLate(getOrder, 500)).toBe(false);
 });
 
-test("the first calls of a process, which take long, make nobody hopeless", () => {
+test("the first calls of a process, which take long, make nobody too late", () => {
   const admission = start();
   const first = admission.begin(getOrder);
   admission.advance(5_000);
   admission.end(first, "all");
-  for (let i = 0; i < CALM; i++) admission.begin(getOrder);
-  expect(admission.isHopeless(getOrder, 1_000)).toBe(false);
+  for (let i = 0; i < FEW_CALLS; i++) admission.begin(getOrder);
+  expect(admission.isTooLate(getOrder, 1_000)).toBe(false);
 });
 
-test("a call whose time is over is hopeless, however little there is to do", () => {
+test("a call whose time is over is too late, however little there is to do", () => {
   const admission = start();
-  expect([admission.isHopeless(getOrder, 0), admission.isHopeless(getOrder, -1)]).toEqual([true, true]);
-  expect(admission.isHopeless(getOrder, 1)).toBe(false);
+  expect([admission.isTooLate(getOrder, 0), admission.isTooLate(getOrder, -1)]).toEqual([true, true]);
+  expect(admission.isTooLate(getOrder, 1)).toBe(false);
 });
 
 test("a pause to find out what calls take alone is short, and only made where calls are refused anyway", () => {
@@ -260,7 +260,7 @@ test("a pause to find out what calls take alone is short, and only made where ca
   admission.advance(60_000);
   expect(admission.limit()).toBe(START_LIMIT);
   expect(admission.hasRoom(listOrders)).toBe(false);
-  expect(admission.limit()).toBe(CALM);
+  expect(admission.limit()).toBe(FEW_CALLS);
   admission.advance(1_000);
   expect(admission.limit()).toBe(START_LIMIT);
 });

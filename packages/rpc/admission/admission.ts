@@ -1,7 +1,7 @@
 /** Admission control: lets in as many calls as the adaptive limit of `limit.ts` allows, in order of priority. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Clock } from "@petstore/runtime/clock";
-import { CALM, MEMORY, nextCalm, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
+import { FEW_CALLS, MEMORY, nextBaseline, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
 import { type Priority, priorityOf } from "./priority.ts";
 
 /** The limit is adjusted after at least this time and at least this many calls. */
@@ -25,26 +25,26 @@ const PROBE_MS = 150;
 const GOES_ON_MS = 1_000;
 
 /** A call that is under way. */
-export interface Admitted {
-  readonly kind: Kind;
+export interface ActiveCall {
+  readonly stats: MethodStats;
   readonly startedAt: number;
   /** It began when few calls were under way. */
-  readonly isCalm: boolean;
+  readonly isBaseline: boolean;
   /** It was let in to find out whether such calls are still as slow as before. */
   readonly isTrial: boolean;
 }
 
 /**
- * What the duration of a call tells: how long such calls take ("all"), if it was answered; a lower bound ("at least"), if it
+ * What the duration of a call shows: how long such calls take ("all"), if it was answered; a lower bound ("at least"), if it
  * failed or was cut short; or nothing, if it may never have run.
  */
-export type Tells = "all" | "at least" | "nothing";
+export type Evidence = "all" | "at least" | "nothing";
 
-interface Kind {
-  calmMs: number;
-  calmCalls: number;
+interface MethodStats {
+  baselineMs: number;
+  baselineCalls: number;
   /** Calls that had too little time left. */
-  hopeless: number;
+  tooLate: number;
   /** The next call that begins is one of these, let in as a trial. */
   isTrial: boolean;
 }
@@ -59,7 +59,7 @@ export interface Closing {
 export type Admission = ReturnType<typeof createAdmission>;
 
 export function createAdmission({ clock }: { readonly clock: Clock }) {
-  const kinds = new WeakMap<DescMethod, Kind>();
+  const statsByMethod = new WeakMap<DescMethod, MethodStats>();
   /** Requests of each caller that has any. */
   const held = new Map<string, number>();
   let limit = START_LIMIT;
@@ -68,23 +68,23 @@ export function createAdmission({ clock }: { readonly clock: Clock }) {
   let window = { since: clock(), calls: 0, slowdowns: 0, peak: 0 };
   /** When the last call under way ended. */
   let restedAt = clock();
-  let calmAt = clock();
+  let baselineAt = clock();
   let probeUntil = Number.NEGATIVE_INFINITY;
 
-  function kindOf(method: DescMethod): Kind {
-    let kind = kinds.get(method);
-    if (!kind) {
-      kind = { calmMs: 0, calmCalls: 0, hopeless: 0, isTrial: false };
-      kinds.set(method, kind);
+  function statsOf(method: DescMethod): MethodStats {
+    let stats = statsByMethod.get(method);
+    if (!stats) {
+      stats = { baselineMs: 0, baselineCalls: 0, tooLate: 0, isTrial: false };
+      statsByMethod.set(method, stats);
     }
-    return kind;
+    return stats;
   }
 
   /** Called when there is no room for a call. Begins a probe if none was measured with few under way for `PROBE_EVERY_MS`. */
   function probe(): void {
     const now = clock();
-    if (now - calmAt < PROBE_EVERY_MS) return;
-    calmAt = now;
+    if (now - baselineAt < PROBE_EVERY_MS) return;
+    baselineAt = now;
     probeUntil = now + PROBE_MS;
   }
 
@@ -95,7 +95,7 @@ export function createAdmission({ clock }: { readonly clock: Clock }) {
   }
 
   /** How many calls may be under way now, not counting the extra room of higher priorities. */
-  const limitNow = () => (probeUntil > Number.NEGATIVE_INFINITY && clock() < probeUntil ? CALM : limit);
+  const limitNow = () => (probeUntil > Number.NEGATIVE_INFINITY && clock() < probeUntil ? FEW_CALLS : limit);
 
   const roomFor = (method: DescMethod) => limitNow() * ROOM[priorityOf(method)];
   /** Whether no more calls may begin, for any caller. */
@@ -136,42 +136,42 @@ export function createAdmission({ clock }: { readonly clock: Clock }) {
       if (caller === undefined || !response || method.methodKind !== "unary") return true;
       const release = hold(caller);
       response.once("close", () => {
-        const goesOnMs = response.writableEnded ? 0 : TOLERANCE * kindOf(method).calmMs;
+        const goesOnMs = response.writableEnded ? 0 : TOLERANCE * statsOf(method).baselineMs;
         if (goesOnMs > 0) setTimeout(release, Math.min(goesOnMs, GOES_ON_MS)).unref();
         else release();
       });
       return true;
     },
     /** Whether a call can't be answered in the time left: others are under way, and it would need more even without them. */
-    isHopeless(method: DescMethod, leftMs: number): boolean {
+    isTooLate(method: DescMethod, leftMs: number): boolean {
       if (leftMs <= 0) return true;
-      const kind = kindOf(method);
-      if (underWay < CALM || kind.calmCalls < MEMORY || leftMs >= kind.calmMs) return false;
+      const stats = statsOf(method);
+      if (underWay < FEW_CALLS || stats.baselineCalls < MEMORY || leftMs >= stats.baselineMs) return false;
       // Such calls may have become faster, so now and then one is tried, whatever time its caller has left.
-      kind.isTrial = ++kind.hopeless % MEMORY === 0;
-      return !kind.isTrial;
+      stats.isTrial = ++stats.tooLate % MEMORY === 0;
+      return !stats.isTrial;
     },
     /** Counts a call from now on, whether there is room for it or not. */
-    begin(method: DescMethod): Admitted {
+    begin(method: DescMethod): ActiveCall {
       if (underWay === 0 && clock() - restedAt >= WINDOW_MS) limit = Math.max(limit, START_LIMIT);
       underWay++;
       if (underWay > window.peak) window.peak = underWay;
-      const kind = kindOf(method);
-      const { isTrial } = kind;
-      kind.isTrial = false;
-      return { kind, startedAt: clock(), isCalm: underWay <= CALM, isTrial };
+      const stats = statsOf(method);
+      const { isTrial } = stats;
+      stats.isTrial = false;
+      return { stats, startedAt: clock(), isBaseline: underWay <= FEW_CALLS, isTrial };
     },
-    end({ kind, startedAt, isCalm, isTrial }: Admitted, tells: Tells): void {
+    end({ stats, startedAt, isBaseline, isTrial }: ActiveCall, evidence: Evidence): void {
       const now = clock();
       if (--underWay === 0) restedAt = now;
       const ms = now - startedAt;
       // Otherwise a caller whose calls fail at once, or have hardly any time, would distort what is measured.
-      if (tells === "nothing" || (tells === "at least" && ms < kind.calmMs)) return;
-      if (isCalm) calmAt = now;
-      if (tells === "all" && (isCalm || (isTrial && ms < kind.calmMs)))
-        kind.calmMs = nextCalm(kind.calmMs, kind.calmCalls++, ms);
-      if (kind.calmCalls === 0) return;
-      window.slowdowns += slowdown(ms, kind.calmMs);
+      if (evidence === "nothing" || (evidence === "at least" && ms < stats.baselineMs)) return;
+      if (isBaseline) baselineAt = now;
+      if (evidence === "all" && (isBaseline || (isTrial && ms < stats.baselineMs)))
+        stats.baselineMs = nextBaseline(stats.baselineMs, stats.baselineCalls++, ms);
+      if (stats.baselineCalls === 0) return;
+      window.slowdowns += slowdown(ms, stats.baselineMs);
       window.calls++;
       if (now - window.since >= WINDOW_MS && window.calls >= WINDOW_CALLS) closeWindow(now);
     },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FLOOR_MS, MAX_LIMIT, MIN_LIMIT, nextCalm, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
+import { FLOOR_MS, MAX_LIMIT, MIN_LIMIT, nextBaseline, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
 
 const limits = fc.double({ min: MIN_LIMIT, max: MAX_LIMIT, noNaN: true });
 const slowdowns = fc.double({ min: 0.1, max: 10, noNaN: true });
@@ -47,7 +47,7 @@ describe("the limit", () => {
 });
 
 describe("what calls take alone", () => {
-  const after = (all: readonly number[]) => all.reduce((calm, ms, i) => nextCalm(calm, i, ms), 0);
+  const after = (all: readonly number[]) => all.reduce((baseline, ms, i) => nextBaseline(baseline, i, ms), 0);
 
   test("is their median, whatever the first ones took", () => {
     const usual = Array.from({ length: 400 }, (_, i) => 15 + (i % 11));

@@ -17,7 +17,7 @@ export const MIN_LIMIT = 64;
 export const MAX_LIMIT = 2_000;
 
 /** With this many calls under way, itself included, a call is taken not to wait for others. */
-export const CALM = 4;
+export const FEW_CALLS = 4;
 
 /** Calls may take this many times as long as when few are under way. */
 export const TOLERANCE = 2.5;
@@ -32,8 +32,8 @@ const MAX_SLOWDOWN = 10;
 const MIN_GRADIENT = 0.8;
 
 /** The delay of a call as a multiple of its delay when few are under way, with `FLOOR_MS` and `MAX_SLOWDOWN` applied. */
-export const slowdown = (ms: number, calmMs: number): number =>
-  Math.min(MAX_SLOWDOWN, Math.max(ms, FLOOR_MS) / Math.max(calmMs, FLOOR_MS));
+export const slowdown = (ms: number, baselineMs: number): number =>
+  Math.min(MAX_SLOWDOWN, Math.max(ms, FLOOR_MS) / Math.max(baselineMs, FLOOR_MS));
 
 export interface Measured {
   /** Mean of the calls that ended. */
@@ -58,5 +58,5 @@ export const MEMORY = 50;
  * The delay of calls when few are under way: a running median, which a single delayed call hardly changes. `calls` is the
  * number of calls that it was made of before.
  */
-export const nextCalm = (calmMs: number, calls: number, ms: number): number =>
-  calls === 0 ? Math.max(1, ms) : calmMs * (1 + Math.sign(ms - calmMs) / Math.min(MEMORY, calls + 1));
+export const nextBaseline = (baselineMs: number, calls: number, ms: number): number =>
+  calls === 0 ? Math.max(1, ms) : baselineMs * (1 + Math.sign(ms - baselineMs) / Math.min(MEMORY, calls + 1));

@@ -8,14 +8,14 @@ const EVERY_MS = 1_000;
 /** Returns a function that counts a refused call. It logs the first at once, and later ones together, once a second at most. */
 export function createShedLog({ clock, log }: Pick<Runtime, "clock" | "log">): (method: DescMethod) => void {
   let refused: Partial<Record<Priority, number>> = {};
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let loggedAt = Number.NEGATIVE_INFINITY;
   return (method) => {
     const priority = priorityOf(method);
     refused[priority] = (refused[priority] ?? 0) + 1;
     const now = clock();
-    if (now - toldAt < EVERY_MS) return;
+    if (now - loggedAt < EVERY_MS) return;
     log.warn({ refused }, "overloaded: calls were refused");
-    toldAt = now;
+    loggedAt = now;
     refused = {};
   };
 }

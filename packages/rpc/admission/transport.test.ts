@@ -3,20 +3,20 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { markRunning } from "../client/failed-call.ts";
-import { type Admission, createAdmission, type Tells } from "./admission.ts";
-import { CALM, MEMORY, START_LIMIT } from "./limit.ts";
+import { type Admission, createAdmission, type Evidence } from "./admission.ts";
+import { FEW_CALLS, MEMORY, START_LIMIT } from "./limit.ts";
 import { withAdmission } from "./transport.ts";
 
 const { getOrder, listOrders } = OrderService.method;
 
 function start(unary: () => Promise<unknown>) {
-  const ended: Tells[] = [];
+  const ended: Evidence[] = [];
   const counting = createAdmission({ clock: () => 0 });
   const admission: Admission = {
     ...counting,
-    end(call, tells) {
-      ended.push(tells);
-      counting.end(call, tells);
+    end(call, evidence) {
+      ended.push(evidence);
+      counting.end(call, evidence);
     },
   };
   let made = 0;
@@ -43,27 +43,27 @@ test.each([
   [Codes.DeadlineExceeded, "at least"],
   [Codes.Unavailable, "nothing"],
   [Codes.Canceled, "nothing"],
-])("a call that ends with code %i is over, and tells what it takes: %s", async (code, tells) => {
+])("a call that ends with code %i is over, and shows what it takes: %s", async (code, evidence) => {
   const { admission, ended, client } = start(failing(code));
   expect(await reason(client.getOrder({ orderId: 1n }))).toBe(Codes[code]);
-  expect([admission.underWay(), ended]).toEqual([0, [tells]]);
+  expect([admission.underWay(), ended]).toEqual([0, [evidence]]);
 });
 
 describe("a call that its caller has given up counts", () => {
   const givenUp = (over: Promise<boolean>) => () =>
     Promise.reject(markRunning(new ConnectError("x", Codes.Canceled), over));
 
-  test.each<[boolean, Tells]>([
+  test.each<[boolean, Evidence]>([
     [true, "at least"],
     [false, "nothing"],
-  ])("until the service is done with it: %s", async (isAnswered, tells) => {
+  ])("until the service is done with it: %s", async (isAnswered, evidence) => {
     const over = Promise.withResolvers<boolean>();
     const { admission, ended, client } = start(givenUp(over.promise));
     expect(await reason(client.getOrder({ orderId: 1n }))).toBe("Canceled");
     expect([admission.underWay(), ended]).toEqual([1, []]);
     over.resolve(isAnswered);
     await over.promise;
-    expect([admission.underWay(), ended]).toEqual([0, [tells]]);
+    expect([admission.underWay(), ended]).toEqual([0, [evidence]]);
   });
 
   test("for a second, where the service hangs, and once", async () => {
@@ -100,7 +100,7 @@ describe("a call is not made", () => {
       now += 20;
       admission.end(alone, "all");
     }
-    for (let i = 0; i < CALM; i++) admission.begin(getOrder);
+    for (let i = 0; i < FEW_CALLS; i++) admission.begin(getOrder);
     expect(await reason(client.getOrder({ orderId: 1n }, { timeoutMs: 10 }))).toBe("DEADLINE_EXCEEDED");
     expect(await reason(client.getOrder({ orderId: 1n }, { timeoutMs: 100 }))).toBe("NotFound");
   });

@@ -3,12 +3,12 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { notMade, stillRunning } from "../client/failed-call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { NOT_BEGUN } from "../errors/translate.ts";
-import type { Admission, Admitted, Tells } from "./admission.ts";
+import type { ActiveCall, Admission, Evidence } from "./admission.ts";
 
 export const NO_ROOM = "There is more to do than can be done in time. Nothing was done. Try again in a second.";
 
 /** A call with one of these codes may have ended at once, however busy the service is. */
-const saysNothing: readonly Code[] = [Code.Unavailable, Code.Canceled];
+const noEvidence: readonly Code[] = [Code.Unavailable, Code.Canceled];
 
 /** How long a call counts after its caller has given it up, at most: one hanging replica must not use up all the room. */
 const RUNS_ON_MS = 1_000;
@@ -23,7 +23,7 @@ export const withAdmission = (next: Transport, admission: Admission, errors: Err
   async unary(method, signal, timeoutMs, headers, input, contextValues) {
     // The request was let in when its headers arrived; its message may have taken long.
     if (admission.isFull(method)) throw notMade(errors, "OVERLOADED", NO_ROOM);
-    if (timeoutMs !== undefined && admission.isHopeless(method, timeoutMs))
+    if (timeoutMs !== undefined && admission.isTooLate(method, timeoutMs))
       throw notMade(errors, "DEADLINE_EXCEEDED", NOT_BEGUN);
     const call = admission.begin(method);
     try {
@@ -33,17 +33,17 @@ export const withAdmission = (next: Transport, admission: Admission, errors: Err
     } catch (error) {
       const over = stillRunning(error);
       if (over) endLater(admission, call, over);
-      else admission.end(call, saysNothing.includes(ConnectError.from(error).code) ? "nothing" : "at least");
+      else admission.end(call, noEvidence.includes(ConnectError.from(error).code) ? "nothing" : "at least");
       throw error;
     }
   },
 });
 
 /** Otherwise a caller that gives up its calls could make a service do any amount of work. */
-function endLater(admission: Admission, call: Admitted, over: Promise<boolean>): void {
+function endLater(admission: Admission, call: ActiveCall, over: Promise<boolean>): void {
   let hasEnded = false;
-  const end = (tells: Tells) => {
-    if (!hasEnded) admission.end(call, tells);
+  const end = (evidence: Evidence) => {
+    if (!hasEnded) admission.end(call, evidence);
     hasEnded = true;
     clearTimeout(late);
   };

@@ -12,7 +12,7 @@ import {
   ListCategoriesRequestSchema,
 } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { CALM, MEMORY, START_LIMIT } from "../admission/limit.ts";
+import { FEW_CALLS, MEMORY, START_LIMIT } from "../admission/limit.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { SECRET_HEADER } from "../call.ts";
 import { createServiceTransport } from "../client/pipeline.ts";
@@ -239,7 +239,7 @@ describe("a call is not begun", () => {
       now += 20;
       await end();
     }
-    const end = fill(CALM);
+    const end = fill(FEW_CALLS);
     const begun = calls.length;
     expect(await reason(list(10))).toBe("DEADLINE_EXCEEDED");
     expect(calls.length).toBe(begun);

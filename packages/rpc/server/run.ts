@@ -93,7 +93,7 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     const signal = writes({ method }) ? undefined : incoming.signal;
     const call = openCall({ headers, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
     const started = deps.clock(); // not before its deadline is known, or a call without time left could seem to have some
-    if (admission.isHopeless(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
+    if (admission.isTooLate(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
     return { call, started, method };
   }
 
