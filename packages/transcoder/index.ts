@@ -13,7 +13,7 @@ export { parseQuery } from "./request/query.ts";
 export { logUnknownValues, type TellUnknown } from "./response/unknown-values.ts";
 export { arrivedTooLate, markArrivals } from "./server/arrival.ts";
 export { type EarlyRefusals, refuseEarly } from "./server/early-refusals.ts";
+export { isGone } from "./server/node-http.ts";
 export type { Limits, OpenApiOptions, ServerOptions, TranscoderOptions } from "./server/options.ts";
 export { transcoder } from "./server/plugin.ts";
 export { serverOptions } from "./server/server-options.ts";
-export { isGone } from "./server/wire.ts";

@@ -26,7 +26,7 @@ import {
   parseTimeout,
   setTrailerStatus,
 } from "@connectrpc/connect/protocol-grpc";
-import { isGone } from "connect-transcoder/server/wire";
+import { isGone } from "connect-transcoder/server/node-http";
 import type { Dispatcher } from "./dispatcher.ts";
 import { limitMessages, MAX_MESSAGE_BYTES, PREFIX_BYTES } from "./message-limit.ts";
 import { shortHeadersOf } from "./protocol-fields.ts";

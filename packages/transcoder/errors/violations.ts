@@ -7,36 +7,36 @@ import { excerpt, joinFirst } from "../validation/excerpt.ts";
 import { HttpError } from "./http-error.ts";
 
 /** The parts of a request, in the order in which they are checked. */
-export const PLACES = ["header", "path", "query", "body"] as const;
-export type Place = (typeof PLACES)[number];
+export const PARTS = ["header", "path", "query", "body"] as const;
+export type RequestPart = (typeof PARTS)[number];
 
 const CODES = {
   header: "INVALID_HEADER",
   path: "INVALID_ID",
   query: "INVALID_QUERY",
   body: "VALIDATION_FAILED",
-} as const satisfies Record<Place, string>;
+} as const satisfies Record<RequestPart, string>;
 
 /**
  * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields
- * that the service assigns don't count. `places` restricts it to some parts.
+ * that the service assigns don't count. `parts` restricts it to some parts.
  */
 export function violationError(
   operation: Operation,
   violations: readonly Violation[],
-  places: readonly Place[] = PLACES,
+  parts: readonly RequestPart[] = PARTS,
 ): HttpError | undefined {
-  const told = violations.flatMap((violation) => {
+  const located = violations.flatMap((violation) => {
     const steps = resolve(operation.method.input, violation.field?.elements ?? []);
     if (steps.some(({ field }) => field && isOutputOnly(field))) return [];
-    const { place, path } = locate(operation, steps);
+    const { part, path } = locate(operation, steps);
     const problem = violation.message.replace(/^value /, "");
     const isPageToken = operation.paging !== undefined && steps[0]?.field === operation.paging.pageToken;
-    const code = isPageToken ? "INVALID_PAGE_TOKEN" : CODES[place];
-    return [{ place, code, sentence: path === "" ? problem : `${path}: ${problem}` }];
+    const code = isPageToken ? "INVALID_PAGE_TOKEN" : CODES[part];
+    return [{ part, code, sentence: path === "" ? problem : `${path}: ${problem}` }];
   });
-  for (const place of places) {
-    const here = told.filter((one) => one.place === place);
+  for (const part of parts) {
+    const here = located.filter((one) => one.part === part);
     if (here[0]) return new HttpError(here[0].code, joinFirst(here.map(({ sentence }) => sentence)));
   }
   return undefined;
@@ -58,21 +58,21 @@ function resolve(root: DescMessage, elements: readonly FieldPathElement[]): Step
   });
 }
 
-function locate(operation: Operation, steps: readonly Step[]): { place: Place; path: string } {
+function locate(operation: Operation, steps: readonly Step[]): { part: RequestPart; path: string } {
   const root = steps[0]?.field;
   // A oneof is where its fields are.
-  const told = root ?? operation.method.input.oneofs.find(({ name }) => name === steps[0]?.text)?.fields[0];
+  const placed = root ?? operation.method.input.oneofs.find(({ name }) => name === steps[0]?.text)?.fields[0];
   const path = steps.map(({ text }) => text).join(".");
   const header = operation.requestHeaders.find(({ field }) => field === root);
-  if (header) return { place: "header", path: header.name };
-  if (root && operation.params.includes(root)) return { place: "path", path };
+  if (header) return { part: "header", path: header.name };
+  if (root && operation.params.includes(root)) return { part: "path", path };
   const { body } = operation;
-  if (!body || (told && operation.query.includes(told))) return { place: "query", path };
-  if (body?.kind !== "field" || body.field !== root) return { place: "body", path };
+  if (!body || (placed && operation.query.includes(placed))) return { part: "query", path };
+  if (body?.kind !== "field" || body.field !== root) return { part: "body", path };
   const within = steps
     .slice(1)
     .map(({ text }) => text)
     .join(".");
   const subscript = steps[0]?.text.slice(root.jsonName.length) ?? "";
-  return { place: "body", path: subscript + (subscript && within ? "." : "") + within };
+  return { part: "body", path: subscript + (subscript && within ? "." : "") + within };
 }

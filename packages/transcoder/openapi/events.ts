@@ -24,7 +24,7 @@ export function eventContent({ id, data }: Stream, schemas: Schemas): JsonObject
     "text/event-stream": item({ type: "string", contentMediaType: "application/json", contentSchema: value }),
     "application/x-ndjson": item(value),
   };
-  const told: Readonly<Record<string, string>> = {
+  const descriptions: Readonly<Record<string, string>> = {
     "text/event-stream":
       "Server-Sent Events (WHATWG HTML, 9.2): blocks of the lines `id`, `event` and `data`, of which each is one line at " +
       "most. `data` is JSON; `x-itemSchema` is `itemSchema` of OpenAPI 3.2. Comments show that the connection lives; a " +
@@ -36,7 +36,7 @@ export function eventContent({ id, data }: Stream, schemas: Schemas): JsonObject
   return Object.fromEntries(
     eventFormats.map(({ type }) => [
       type,
-      { schema: { type: "string", description: told[type] }, "x-itemSchema": items[type] },
+      { schema: { type: "string", description: descriptions[type] }, "x-itemSchema": items[type] },
     ]),
   );
 }

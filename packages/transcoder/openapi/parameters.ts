@@ -53,7 +53,7 @@ const NEXT_PAGE =
 
 function parameter(
   name: string,
-  place: "path" | "query" | "header",
+  location: "path" | "query" | "header",
   field: DescField,
   schemas: Schemas,
   more: JsonObject,
@@ -63,8 +63,8 @@ function parameter(
   const repeatable = field.fieldKind === "list" ? ` Repeatable${commas}.` : "";
   return {
     name,
-    in: place,
-    required: place === "path" || schemas.isRequired(field) ? true : undefined,
+    in: location,
+    required: location === "path" || schemas.isRequired(field) ? true : undefined,
     description: description === undefined ? undefined : `${description}${repeatable}`,
     schema: isClamped(field) ? unlimited(schema, field) : schema,
     ...more,

@@ -4,7 +4,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Body, Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { PLACES, type Place, violationError } from "../errors/violations.ts";
+import { PARTS, type RequestPart, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
@@ -26,13 +26,13 @@ export interface Incoming {
   readonly strict: boolean;
 }
 
-type ReadPlace = (incoming: Incoming, message: Message) => void;
+type ReadPart = (incoming: Incoming, message: Message) => void;
 
 /**
  * Compiles the reader of an operation's requests. The message that it gives back is valid by all rules of its schema,
  * which `prepareValidation` has been called for.
  *
- * @throws HttpError for the first part of a request, in the order of `PLACES`, that is wrong
+ * @throws HttpError for the first part of a request, in the order of `PARTS`, that is wrong
  */
 export function inputReader(
   operation: Operation,
@@ -44,7 +44,7 @@ export function inputReader(
   const readPath = pathReader(operation, basePath);
   const readQuery = queryReader(operation, jsonNamesOnly);
   const resume = resumeReader(operation);
-  const readers: Record<Place, ReadPlace> = {
+  const readers: Record<RequestPart, ReadPart> = {
     header: headerReader(operation),
     path: ({ target }, message) => readPath(splitTarget(target).path, message),
     query(incoming, message) {
@@ -54,29 +54,29 @@ export function inputReader(
     body: bodyReader(operation, maxDepth, jsonNamesOnly),
   };
   const seenBy = operationFor(operation);
-  const violated = ({ headers }: Incoming, message: Message, places: readonly Place[]) => {
+  const violated = ({ headers }: Incoming, message: Message, parts: readonly RequestPart[]) => {
     const violations = validate(input, message);
     return violations.length > 0
-      ? violationError(seenBy(headers), violationsToProto(violations).violations, places)
+      ? violationError(seenBy(headers), violationsToProto(violations).violations, parts)
       : undefined;
   };
   return (incoming) => {
     const message = create(input);
-    for (const [i, place] of PLACES.entries()) {
+    for (const [i, part] of PARTS.entries()) {
       try {
-        readers[place](incoming, message);
+        readers[part](incoming, message);
       } catch (error) {
         // A rule broken by an earlier part goes first.
-        throw (error instanceof HttpError ? violated(incoming, message, PLACES.slice(0, i)) : undefined) ?? error;
+        throw (error instanceof HttpError ? violated(incoming, message, PARTS.slice(0, i)) : undefined) ?? error;
       }
     }
-    const error = violated(incoming, message, PLACES);
+    const error = violated(incoming, message, PARTS);
     if (error) throw error;
     return message;
   };
 }
 
-function headerReader({ requestHeaders }: Operation): ReadPlace {
+function headerReader({ requestHeaders }: Operation): ReadPart {
   const readers = requestHeaders.map(({ name, field }) => ({
     name,
     key: name.toLowerCase(),
@@ -97,7 +97,7 @@ function headerReader({ requestHeaders }: Operation): ReadPlace {
   };
 }
 
-function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean): ReadPlace {
+function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean): ReadPart {
   const { body } = operation;
   if (!body) return () => {};
   const assign = bodyAssigner(operation, body);

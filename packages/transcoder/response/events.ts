@@ -13,16 +13,16 @@ export interface StreamEvent {
   readonly data: string | undefined;
 }
 
-/** How events are written. `place` is the last id that there was, from which a reader goes on; empty if there was none. */
+/** How events are written. `lastId` is the last id that there was, from which a reader goes on; empty if there was none. */
 export interface EventFormat {
   readonly type: string;
   /** What a stream begins with. */
   readonly head: string;
-  readonly event: (event: StreamEvent, place: string) => string;
+  readonly event: (event: StreamEvent, lastId: string) => string;
   /** Shows that the connection lives. */
-  readonly heartbeat: (place: string) => string;
+  readonly heartbeat: (lastId: string) => string;
   /** The last of a stream that failed. */
-  readonly error: (record: ErrorRecord, place: string) => string;
+  readonly error: (record: ErrorRecord, lastId: string) => string;
 }
 
 /** How long a reader waits before it reconnects, in milliseconds. */
@@ -43,22 +43,22 @@ const serverSentEvents: EventFormat = {
   error: (record) => `event: error\ndata: ${oneLine(JSON.stringify(record))}\n\n`,
 };
 
-const line = (place: string, name: string, data: string | undefined): string => {
+const line = (lastId: string, name: string, data: string | undefined): string => {
   const members = [
-    ...(place === "" ? [] : [`"id":${oneLine(JSON.stringify(place))}`]),
+    ...(lastId === "" ? [] : [`"id":${oneLine(JSON.stringify(lastId))}`]),
     ...(name === "" ? [] : [`"event":${oneLine(JSON.stringify(name))}`]),
     ...(data === undefined ? [] : [`"data":${data}`]),
   ];
   return `{${members.join(",")}}\n`;
 };
 
-/** The same in objects, each in a line with its place: a reader who takes the id of each line never loses it. */
+/** The same in objects, each in a line with the last id: a reader who takes the id of each line never loses it. */
 const linesOfJson: EventFormat = {
   type: "application/x-ndjson",
   head: "",
-  event: ({ name, data }, place) => line(place, name, data),
-  heartbeat: (place) => line(place, "", undefined),
-  error: (record, place) => line(place, "error", oneLine(JSON.stringify(record))),
+  event: ({ name, data }, lastId) => line(lastId, name, data),
+  heartbeat: (lastId) => line(lastId, "", undefined),
+  error: (record, lastId) => line(lastId, "error", oneLine(JSON.stringify(record))),
 };
 
 /** The one that is taken where the header Accept has no preference goes first. */

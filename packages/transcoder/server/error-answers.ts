@@ -5,8 +5,8 @@ import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../e
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { isGone, writeResponse } from "./node-http.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
-import { isGone, writeResponse } from "./wire.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -3,7 +3,7 @@ import { createServer as createHttp1, type Server, type ServerResponse } from "n
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { isGone } from "./wire.ts";
+import { isGone } from "./node-http.ts";
 
 /** Whether the caller of a request is seen to be gone, before it goes and after. */
 async function seen(server: Server, goes: (port: number, arrived: Promise<unknown>) => Promise<void>) {

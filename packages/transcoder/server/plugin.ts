@@ -10,11 +10,11 @@ import { checkSizes, hostProblem, transferProblem } from "../request/head.ts";
 import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
+import { takeOddRequests } from "./node-http.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { registerOperations } from "./routes.ts";
 import { openStreams } from "./streams.ts";
 import { answerUnrouted } from "./unrouted.ts";
-import { takeOddRequests } from "./wire.ts";
 
 /**
  * Serves the operations of services, and answers whatever else comes to the server that it is registered on: errors,

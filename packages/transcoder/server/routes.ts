@@ -18,11 +18,11 @@ import { type Answer, answerer, asksForOne } from "../response/answer.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
+import { announceBody } from "./node-http.ts";
 import { recordAddress } from "./operation-finder.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 import { type StreamOptions, streamHandler } from "./streams.ts";
-import { announceBody } from "./wire.ts";
 
 export interface HandlerOptions extends ReturnType<typeof transcoderDefaults> {
   readonly transport: Transport;

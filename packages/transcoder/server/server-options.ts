@@ -5,8 +5,8 @@ import { makeRoutable, parserLimit, splitTarget } from "../request/head.ts";
 import { isWellEncoded } from "../request/path.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { errorAnswers } from "./error-answers.ts";
+import { parserError } from "./node-http.ts";
 import { serverDefaults, type TranscoderOptions } from "./options.ts";
-import { parserError } from "./wire.ts";
 
 /**
  * Options for `fastify()` with which every request gets the answer that the transcoder has for it, also those that

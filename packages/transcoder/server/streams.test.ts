@@ -458,7 +458,7 @@ describe("writing", () => {
       writeEvents(
         output,
         format,
-        { first, events: rest, isLate: false, place: "", signal: over.signal, tell },
+        { first, events: rest, isLate: false, lastId: "", signal: over.signal, tell },
         (_ms, work) => {
           alarms.add(work);
           return () => alarms.delete(work);

@@ -15,8 +15,8 @@ import { contentOf } from "../response/encode.ts";
 import { type EventFormat, eventFormats, eventReader, type StreamEvent } from "../response/events.ts";
 import { type After, after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
+import { isGone } from "./node-http.ts";
 import type { HandlerOptions } from "./routes.ts";
-import { isGone } from "./wire.ts";
 
 export type OpenStreams = ReturnType<typeof openStreams>;
 
@@ -28,7 +28,7 @@ export function openStreams() {
   const out = new Promise<void>((resolve) => {
     allOut = resolve;
   });
-  const settle = () => isOver && all.size === 0 && allOut();
+  const resolveIfEnded = () => isOver && all.size === 0 && allOut();
   return {
     /** `end` ends the stream in good order. Returns a function to call when its answer has been sent. */
     add(end: () => void): () => void {
@@ -36,14 +36,14 @@ export function openStreams() {
       if (isOver) end();
       return () => {
         all.delete(end);
-        settle();
+        resolveIfEnded();
       };
     },
     /** Ends all streams, and those that are added later. Resolves when all answers have been sent. */
     end(): Promise<void> {
       isOver = true;
       for (const end of all) end();
-      settle();
+      resolveIfEnded();
       return out;
     },
     isOver: () => isOver,
@@ -123,9 +123,9 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
     // Piping adds listeners to those of others; beyond its limit Node would warn of a leak.
     reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
     reply.send(output);
-    const place = stream.id && stream.resume ? (contentOf(message, stream.resume) as string) : "";
+    const lastId = stream.id && stream.resume ? (contentOf(message, stream.resume) as string) : "";
     const ways = { signal, tell: (error: unknown) => tell(error, request, reply) };
-    void writeEvents(output, format, { first, events, isLate: begun === undefined, place, ...ways });
+    void writeEvents(output, format, { first, events, isLate: begun === undefined, lastId, ...ways });
     return reply;
   };
 }
@@ -146,14 +146,14 @@ const passed = (ms: number, signal: AbortSignal): Promise<void> =>
   });
 
 /** What `writeEvents` writes. */
-export interface Source {
+export interface EventOutput {
   /** The first of the events, which was asked for already. */
   readonly first: Promise<IteratorResult<StreamEvent>>;
   readonly events: AsyncIterator<StreamEvent>;
   /** Whether the answer begins without waiting for the first event any longer. */
   readonly isLate: boolean;
   /** Where the stream goes on; empty if it begins now. */
-  readonly place: string;
+  readonly lastId: string;
   /** Aborts when nobody reads any more, or is to. An HttpError as its reason is told to who reads. */
   readonly signal: AbortSignal;
   readonly tell: (error: unknown) => Failure;
@@ -163,15 +163,15 @@ export interface Source {
 export async function writeEvents(
   output: Writable,
   format: EventFormat,
-  { first, events, isLate, place: begin, signal, tell }: Source,
+  { first, events, isLate, lastId: begin, signal, tell }: EventOutput,
   runAfter: After = after,
 ): Promise<void> {
-  let place = begin;
+  let lastId = begin;
   let stopClock = () => {};
   const restartClock = () => {
     stopClock();
     stopClock = runAfter(HEARTBEAT_MS, () => {
-      if (!output.writableNeedDrain) output.write(format.heartbeat(place));
+      if (!output.writableNeedDrain) output.write(format.heartbeat(lastId));
       restartClock();
     });
   };
@@ -181,17 +181,17 @@ export async function writeEvents(
   };
   let failure: unknown;
   try {
-    await write(format.head || (isLate ? format.heartbeat(place) : ""));
+    await write(format.head || (isLate ? format.heartbeat(lastId) : ""));
     for (let next = await first; !next.done; next = await events.next()) {
-      place = next.value.id || place;
-      await write(format.event(next.value, place));
+      lastId = next.value.id || lastId;
+      await write(format.event(next.value, lastId));
     }
   } catch (error) {
     failure = error;
   }
   stopClock();
   const last = signal.aborted ? lastWord(signal) : failure;
-  if (last !== undefined) output.write(format.error(tell(last).record, place));
+  if (last !== undefined) output.write(format.error(tell(last).record, lastId));
   output.end();
 }
 
