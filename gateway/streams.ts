@@ -36,17 +36,17 @@ export type CountStream = (
 ) => void;
 
 export function countStreams({ streams = defaultStreamLimits, addressOf }: StreamsOptions): CountStream {
-  const places = createOpenStreams(streams);
+  const openStreams = createOpenStreams(streams);
   return (request, { methodKind }, principal, recheck) => {
     const { raw, response } = request;
     if (methodKind === "unary" || !response || isGone(response)) return;
-    const place = places.enter(callerName(principal, () => addressOf(request)));
-    if (typeof place === "string") throw new HttpError("TOO_MANY_STREAMS", place);
+    const leaveStreams = openStreams.enter(callerName(principal, () => addressOf(request)));
+    if (typeof leaveStreams === "string") throw new HttpError("TOO_MANY_STREAMS", leaveStreams);
     const ended = new AbortController();
     request.ended = ended.signal;
     const leave = recheck((error) => ended.abort(error));
     response.once("close", () => {
-      place();
+      leaveStreams();
       leave?.();
     });
     countAsStream(raw, response);

@@ -5,7 +5,7 @@ import { NO_RESTART, SAME_SIGNAL_MS } from "@petstore/runtime/lifecycle";
 import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
 import { bindSharedPort, type LauncherConfig } from "./config.ts";
 import { prepare } from "./prepare.ts";
-import { type Place, paint, say, welcome } from "./screen.ts";
+import { type Endpoint, paint, say, welcome } from "./screen.ts";
 import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
 
 /** Time limit of a stop in milliseconds, plus the gateway's lame-duck time: what has not ended by then is killed. */
@@ -61,15 +61,15 @@ export async function launch(
       const socket = program.kind === "gateway" ? shared : undefined;
       children.push(supervise(program, { environment, say, giveUp, socket }));
     }
-    const places = await allReady(children);
-    if (!isStopping()) say(welcome(places, (performance.now() - startedAt) / 1000, config));
+    const endpoints = await allReady(children);
+    if (!isStopping()) say(welcome(endpoints, (performance.now() - startedAt) / 1000, config));
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof ChildDied)) throw error;
     await stop(`${paint("red", "The petstore can't start.")} ${error.message}`, 1);
   }
 }
 
-async function allReady(children: readonly Child[]): Promise<readonly Place[]> {
+async function allReady(children: readonly Child[]): Promise<readonly Endpoint[]> {
   const ready = new Set<Child>();
   const tell = () => {
     const missing = children.filter((child) => !ready.has(child));

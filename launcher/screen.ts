@@ -22,7 +22,7 @@ export const say = (text: string): void => void process.stderr.write(`${text}\n`
 export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stderr });
 
 /** A process, and where it is reached. */
-export interface Place {
+export interface Endpoint {
   readonly name: string;
   readonly kind: string;
   readonly url: string;
@@ -33,12 +33,12 @@ const typed = (url: string): string => (url.includes("[") ? `'${url}'` : url);
 
 /** The addresses of everything, and commands to try. */
 export function welcome(
-  places: readonly Place[],
+  endpoints: readonly Endpoint[],
   seconds: number,
   { dataDir, authority, credential }: Pick<LauncherConfig, "dataDir" | "authority" | "credential">,
 ): string {
-  const gateways = places.filter(({ kind }) => kind === "gateway");
-  const services = places.filter(({ kind }) => kind !== "gateway");
+  const gateways = endpoints.filter(({ kind }) => kind === "gateway");
+  const services = endpoints.filter(({ kind }) => kind !== "gateway");
   const gateway = gateways[0]?.url ?? "";
   const several = gateways.length > 1 ? ` (${gateways.length} processes)` : "";
   const rows: readonly Row[] = [

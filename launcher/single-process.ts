@@ -38,9 +38,9 @@ export async function openPetstore(
   await Promise.all(names.map(open));
   // Only now: each calls the others as soon as it listens.
   const listen = async (name: ServiceName) => ({ name, kind: name, url: await pick(services, name).listen() });
-  const places = await Promise.all(names.map(listen));
+  const endpoints = await Promise.all(names.map(listen));
   const url = await openGateway(config, parts, stack);
-  const all = [{ name: "gateway", kind: "gateway", url }, ...places];
+  const all = [{ name: "gateway", kind: "gateway", url }, ...endpoints];
   say(welcome(all, (performance.now() - startedAt) / 1000, launcher));
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }

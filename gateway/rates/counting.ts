@@ -78,12 +78,12 @@ export function refuseBeyond(verdict: Verdict | undefined, what: string): void {
   if (!verdict || verdict.allowed) return;
   const { rate, retryMs } = verdict;
   const after = Math.ceil(retryMs / 1000);
-  throw new HttpError("RATE_LIMITED", `Only ${told(rate)} ${what}: try again in ${after} s.`, {
+  throw new HttpError("RATE_LIMITED", `Only ${describe(rate)} ${what}: try again in ${after} s.`, {
     "retry-after": `${after}`,
   });
 }
 
-const told = ({ requests, windowMs, burst }: Rate): string =>
+const describe = ({ requests, windowMs, burst }: Rate): string =>
   `${requests} requests in ${windowMs / 1000} s${burst < requests ? `, ${burst} of them at once,` : ""}`;
 
 /** The fields of draft-ietf-httpapi-ratelimit-headers-10: the policy, what remains, and the seconds to the whole burst. */

@@ -86,12 +86,12 @@ export async function watchFiles<T>(
 export function problemOf(error: unknown, paths: readonly string[]): string {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if (path === undefined) return message;
-  const which = paths.length > 1 ? `${PLACES[paths.indexOf(path)]}: ` : "";
+  const which = paths.length > 1 ? `${ORDINALS[paths.indexOf(path)]}: ` : "";
   if (code === "ENAMETOOLONG" || LIKE_CONTENT.test(path))
     return `${which}it has to be the path of a file, and looks like what belongs into one`;
   return `${which}${code === "ENOENT" ? "there is no such file" : code}`;
 }
 
-const PLACES = ["the first", "the second", "the third"];
+const ORDINALS = ["the first", "the second", "the third"];
 /** Signs of a file's content instead of its path: line breaks, real or escaped, or the dashes of PEM. */
 const LIKE_CONTENT = /\n|\\n|-----/;

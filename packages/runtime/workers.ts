@@ -1,7 +1,7 @@
 import type { Runtime } from "./clock.ts";
 
 /** Whether this many failures in a row are logged. The first is not: at a start other processes may not be up yet. */
-const isTold = (failures: number): boolean => failures > 1 && Number.isInteger(Math.log2(failures));
+const isLogged = (failures: number): boolean => failures > 1 && Number.isInteger(Math.log2(failures));
 
 /**
  * Runs a task at once and then about every `intervalMs` (a quarter more or less, so that processes started together
@@ -24,7 +24,7 @@ export function every(
         if (failures > 1) log.info({ failures }, `${name} works again`);
         failures = 0;
       } catch (err) {
-        if (isTold(++failures)) log.warn({ err, failures }, `${name} failed again and will be tried further`);
+        if (isLogged(++failures)) log.warn({ err, failures }, `${name} failed again and will be tried further`);
       }
       // An aborted sleep rejects, which ends the loop.
       if (!stop.signal.aborted) await sleep(intervalMs * (0.75 + random() / 2), stop.signal).catch(() => {});

@@ -153,7 +153,7 @@ export const protections = {
       trial(
         "another address in X-Forwarded-For",
         "packages/rpc/http/caller-address.test.ts",
-        "without proxies it is the peer, whatever the headers say",
+        "without proxies it is the other end of the connection, whatever the headers say",
       ),
       trial(
         "many callers behind one proxy, at the gateway and at a service",

@@ -74,18 +74,18 @@ function verifier(
 }
 
 /** The least time between two lines of the log for the same reason, in milliseconds: who sends tokens decides how many there are. */
-const TOLD_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
 
 /** Returns a function that counts a refusal, and logs the first for a reason at once and later ones together. */
 function createRefusalLog({ wallClock, log }: Pick<TokenDeps, "wallClock" | "log">): (reason: string) => void {
-  const reasons = new Map<string, { readonly toldAt: number; refused: number }>();
+  const reasons = new Map<string, { readonly loggedAt: number; refused: number }>();
   return (reason) => {
     const now = wallClock();
     const known = reasons.get(reason);
-    if (known && Math.abs(now - known.toldAt) < TOLD_MS) known.refused++;
+    if (known && Math.abs(now - known.loggedAt) < LOG_EVERY_MS) known.refused++;
     else {
       log.warn({ reason, refused: (known?.refused ?? 0) + 1 }, "access tokens were refused");
-      reasons.set(reason, { toldAt: now, refused: 0 });
+      reasons.set(reason, { loggedAt: now, refused: 0 });
     }
   };
 }

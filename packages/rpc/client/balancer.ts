@@ -15,7 +15,7 @@ const BACKOFF_JITTER = 0.2;
 const MAX_BACKOFF_MS = 10_000;
 
 /** A replica that has calls under way and has answered none for this long gets a health check. */
-const UNHEARD_MS = 500;
+const UNANSWERED_MS = 500;
 /** Unanswered health checks after which a replica counts as silent. One may be due to a pause of this process itself. */
 const QUESTIONS = 2;
 
@@ -31,7 +31,7 @@ interface Member {
   /** The `onSilence` of each call under way. */
   readonly calls: InFlight<() => void>;
   /** Since when calls have been under way without any answer. */
-  unheardSince: number | undefined;
+  unansweredSince: number | undefined;
   isWatched: boolean;
   isDoubted: boolean;
 }
@@ -45,7 +45,7 @@ export function createBalancer(
       replica,
       failure: undefined,
       calls: new InFlight(),
-      unheardSince: undefined,
+      unansweredSince: undefined,
       isWatched: false,
       isDoubted: false,
     }),
@@ -73,23 +73,23 @@ export function createBalancer(
 
   function fail(member: Member): void {
     member.failure ??= { backoffMs: INITIAL_BACKOFF_MS, askAt: clock(), isSilent: false };
-    member.unheardSince = undefined;
+    member.unansweredSince = undefined;
   }
 
   /** Gives up the calls of a silent replica. It gets no new ones, so a timer repeats the health check until it answers. */
   async function silence(member: Member): Promise<void> {
-    member.unheardSince = undefined;
+    member.unansweredSince = undefined;
     const failure = { backoffMs: INITIAL_BACKOFF_MS, askAt: Number.POSITIVE_INFINITY, isSilent: true };
     member.failure = failure;
     for (const onSilence of member.calls.all()) onSilence();
-    do await sleep(UNHEARD_MS);
+    do await sleep(UNANSWERED_MS);
     while (await member.replica.isSilent());
     failure.isSilent = false;
     failure.askAt = clock();
   }
 
-  const heard = (member: Member) => {
-    member.unheardSince = member.calls.size > 0 ? clock() : undefined;
+  const noteAnswer = (member: Member) => {
+    member.unansweredSince = member.calls.size > 0 ? clock() : undefined;
   };
 
   async function isSilent({ replica }: Member): Promise<boolean> {
@@ -101,12 +101,12 @@ export function createBalancer(
   async function watch(member: Member): Promise<void> {
     member.isWatched = true;
     for (;;) {
-      const since = member.unheardSince;
+      const since = member.unansweredSince;
       if (since === undefined) break;
-      const restMs = since + UNHEARD_MS - clock();
+      const restMs = since + UNANSWERED_MS - clock();
       if (restMs > 0) await sleep(restMs);
-      else if (!(await isSilent(member))) heard(member);
-      else if (member.unheardSince === since) void silence(member);
+      else if (!(await isSilent(member))) noteAnswer(member);
+      else if (member.unansweredSince === since) void silence(member);
     }
     member.isWatched = false;
   }
@@ -135,11 +135,11 @@ export function createBalancer(
     begin(replica: Replica, onSilence: () => void): CallEnd {
       const member = memberOf(replica);
       const number = member.calls.add(onSilence);
-      member.unheardSince ??= clock();
+      member.unansweredSince ??= clock();
       if (!member.isWatched) void watch(member);
       return (answered) => {
         member.calls.take(number);
-        if (answered) heard(member);
+        if (answered) noteAnswer(member);
       };
     },
   };

@@ -20,7 +20,7 @@ export const wayBroke = (error: ConnectError, { reasonOf }: ErrorCatalogue, sign
  * retried by the process that noticed the failure and by no other.
  */
 export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
-  const told = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
+  const asFailure = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
     const error = ConnectError.from(thrown);
     return wayBroke(error, errors, signal) ? new AmbiguousFailure(method, errors, error) : error;
   };
@@ -28,30 +28,30 @@ export function withAmbiguousFailures(next: Transport, { errors }: { readonly er
     async stream(method, signal, timeoutMs, headers, input, contextValues) {
       try {
         const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
-        return { ...answer, message: translating(answer.message, (thrown) => told(method, thrown, signal)) };
+        return { ...answer, message: translating(answer.message, (thrown) => asFailure(method, thrown, signal)) };
       } catch (thrown) {
-        throw told(method, thrown, signal);
+        throw asFailure(method, thrown, signal);
       }
     },
     async unary(method, signal, timeoutMs, headers, input, contextValues) {
       try {
         return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
       } catch (thrown) {
-        throw told(method, thrown, signal);
+        throw asFailure(method, thrown, signal);
       }
     },
   };
 }
 
-/** Yields the messages of a stream. If it ends with an error, throws what `told` makes of that. */
+/** Yields the messages of a stream. If it ends with an error, throws what `asFailure` makes of that. */
 export async function* translating<T>(
   messages: AsyncIterable<T>,
-  told: (thrown: unknown) => ConnectError,
+  asFailure: (thrown: unknown) => ConnectError,
 ): AsyncIterable<T> {
   try {
     yield* messages;
   } catch (thrown) {
-    throw told(thrown);
+    throw asFailure(thrown);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * No answer is older than an earlier one: a process sends with its calls what the answers of services have told it that they
+ * No answer is older than an earlier one: a process sends with its calls what the answers of services said that they
  * had seen, and no service reads anything older, whichever of its replicas it is. Opaque here, but for what
  * `Progress.seen` of `packages/store/port.ts` says.
  */
@@ -17,12 +17,12 @@ export function createSeen() {
     text: () => all,
     /** Takes what an answer tells out of its headers, so that nobody passes it on. */
     take(headers: Headers): void {
-      const told = headers.get(SEEN_HEADER);
-      if (told === null) return;
+      const seen = headers.get(SEEN_HEADER);
+      if (seen === null) return;
       headers.delete(SEEN_HEADER);
-      const data = told.slice(0, told.indexOf(":"));
-      if (told <= (latest.get(data) ?? "")) return;
-      latest.set(data, told);
+      const data = seen.slice(0, seen.indexOf(":"));
+      if (seen <= (latest.get(data) ?? "")) return;
+      latest.set(data, seen);
       all = [...latest.values()].join(" ");
     },
   };

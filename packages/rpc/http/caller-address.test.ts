@@ -9,7 +9,7 @@ const of = (trusted: string[], remoteAddress: string, headers: Record<string, st
   callerAddress(read(trusted.join()))({ headers, socket: { remoteAddress } });
 const behind = (headers: Record<string, string>) => of(["10.0.0.0/8", "2001:db8:1::/48"], PROXY, headers);
 
-test("without proxies it is the peer, whatever the headers say", () => {
+test("without proxies it is the other end of the connection, whatever the headers say", () => {
   const headers = { forwarded: "for=192.0.2.1", "x-forwarded-for": "192.0.2.1" };
   expect(of([], "198.51.100.7", headers)).toBe("198.51.100.7");
   expect(of([PROXY], "198.51.100.7", headers)).toBe("198.51.100.7");

@@ -37,13 +37,13 @@ export function callerAddress(trusted: readonly Network[]): CallerAddress {
   const own: CallerAddress = ({ socket }) => callerNetwork(socket.remoteAddress);
   if (trusted.length === 0) return own;
   return ({ headers, socket }) => {
-    const peer = plainAddress(socket.remoteAddress ?? "");
-    if (!isTrusted(peer)) return callerNetwork(peer);
-    const told = [forwardedHops(headers.forwarded), listedHops(headers["x-forwarded-for"])].flatMap((hops) =>
-      hops ? [nearest(hops, peer)] : [],
+    const remote = plainAddress(socket.remoteAddress ?? "");
+    if (!isTrusted(remote)) return callerNetwork(remote);
+    const named = [forwardedHops(headers.forwarded), listedHops(headers["x-forwarded-for"])].flatMap((hops) =>
+      hops ? [nearest(hops, remote)] : [],
     );
-    const [address = peer] = told;
-    return callerNetwork(told.every((one) => one === address) ? address : peer);
+    const [address = remote] = named;
+    return callerNetwork(named.every((one) => one === address) ? address : remote);
   };
 }
 

@@ -49,7 +49,7 @@ export function holdRequest(budget: Budget, request: IncomingMessage, bodyBytes:
     release() {
       budget.open--;
       hold.isOpen = false;
-      settle(hold);
+      giveBackIfDone(hold);
     },
   };
 }
@@ -59,7 +59,7 @@ function add(hold: Hold, bytes: number): void {
   hold.budget.bytes += bytes;
 }
 
-function settle(hold: Hold): void {
+function giveBackIfDone(hold: Hold): void {
   if (!hold.isOpen && hold.works === 0) add(hold, -hold.bytes);
 }
 
@@ -88,7 +88,7 @@ export function whileWorking(request: object, work: () => void | Promise<void>):
   hold.works++;
   const end = () => {
     hold.works--;
-    settle(hold);
+    giveBackIfDone(hold);
   };
   const done = work();
   if (done instanceof Promise) return done.finally(end);

@@ -14,7 +14,7 @@ export interface ServerTls {
 }
 
 /** Milliseconds between two lines of the log about failed handshakes, or about strangers' certificates, for all clients. */
-const TELL_MS = 1000;
+const LOG_EVERY_MS = 1000;
 
 export function secureOptions({ certificates, peerNames = [] }: ServerTls, log?: Logger) {
   const settings = () => ({
@@ -27,12 +27,12 @@ export function secureOptions({ certificates, peerNames = [] }: ServerTls, log?:
     requestCert: certificates.current().options.ca !== undefined,
     rejectUnauthorized: false, // a stranger may present any certificate, or none
   };
-  const telling = (what: string) =>
-    atMostEvery(TELL_MS, (problem: string, address: string | undefined, others: number) =>
+  const logging = (what: string) =>
+    atMostEvery(LOG_EVERY_MS, (problem: string, address: string | undefined, others: number) =>
       log?.info({ problem, address, others: others || undefined }, what),
     );
-  const tell = telling("a TLS handshake failed");
-  const tellStranger = telling("a client's certificate is none of the system's own processes");
+  const logFailure = logging("a TLS handshake failed");
+  const logStranger = logging("a client's certificate is none of the system's own processes");
 
   return {
     options,
@@ -40,16 +40,16 @@ export function secureOptions({ certificates, peerNames = [] }: ServerTls, log?:
     follow(server: Pick<Server, "setSecureContext" | "on">): void {
       certificates.onChange(() => server.setSecureContext(settings()));
       server.on("tlsClientError", ({ code, message }: NodeJS.ErrnoException, socket) => {
-        tell(code ?? message, socket.remoteAddress);
+        logFailure(code ?? message, socket.remoteAddress);
         socket.destroy();
       });
     },
     /** A resumed session proves nothing, for its certificate may have expired since: a peer needs a full handshake. */
     proves(socket: TLSSocket): boolean {
-      const shown = socket.getPeerX509Certificate();
-      if (!shown || socket.isSessionReused()) return false;
-      const isNamed = socket.authorized && bearsName(shown, peerNames);
-      if (!isNamed) tellStranger(`${socket.authorizationError ?? "it bears another name"}`, socket.remoteAddress);
+      const certificate = socket.getPeerX509Certificate();
+      if (!certificate || socket.isSessionReused()) return false;
+      const isNamed = socket.authorized && bearsName(certificate, peerNames);
+      if (!isNamed) logStranger(`${socket.authorizationError ?? "it bears another name"}`, socket.remoteAddress);
       return isNamed;
     },
   };

@@ -85,7 +85,7 @@ export function serveStream(
   let together = 0;
   const flushSoon = onceATurn(flush, () => together === 1 && calls.underWay().calls === 0);
   function flush(): void {
-    settle();
+    resolveIfEnded();
     if (state !== "open") return;
     if (!isBlocked && answers.length > 0) {
       const ready = answers;
@@ -137,7 +137,7 @@ export function serveStream(
     finish(Code.Internal, `The link is ended: ${why}.`);
   }
 
-  function settle(): void {
+  function resolveIfEnded(): void {
     if (isClosed && calls.underWay().calls === 0) resolve();
   }
 
@@ -157,7 +157,7 @@ export function serveStream(
     isClosed = true;
     state = "over";
     calls.abandon();
-    settle();
+    resolveIfEnded();
   });
 
   return {

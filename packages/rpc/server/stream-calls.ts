@@ -48,13 +48,13 @@ interface Beginning {
 export function createStreamCalls({ runs, errors, authorization, limits, drainMs, ready }: StreamCallsOptions) {
   const { rpcError } = errors;
   const streams = new Set<OpenStream>();
-  const places = createOpenStreams(limits);
+  const openStreams = createOpenStreams(limits);
   // A load balancer watches on behalf of all its own callers.
-  const diagnosticPlaces = createOpenStreams({ ...limits, streamsPerCaller: Math.ceil(limits.streams / 4) });
+  const openDiagnostics = createOpenStreams({ ...limits, streamsPerCaller: Math.ceil(limits.streams / 4) });
   const draining = new AbortController();
 
   /** Counts a stream, and calls `end` if its caller is no longer admitted. Returns a function that undoes both. */
-  function takePlace(
+  function countStream(
     { method, limited, isDiagnostic }: Entry,
     { headers, isPeer = authorization.isTrusted(headers), origin }: IncomingStream,
     principal: Principal,
@@ -62,7 +62,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
   ): () => void {
     if (!limited) return nothing;
     const caller = isPeer ? undefined : callerName(principal, () => `${origin?.network}`);
-    const free = (isDiagnostic ? diagnosticPlaces : places).enter(caller);
+    const free = (isDiagnostic ? openDiagnostics : openStreams).enter(caller);
     if (typeof free === "string") throw rpcError("TOO_MANY_STREAMS", free);
     origin?.countAsStream();
     const stopRechecks = authorization.recheck(method, headers, isPeer, end);
@@ -105,7 +105,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
       isOver: false,
       why: undefined,
     };
-    open.leave = takePlace(entry, incoming, admitted.principal, (refusal) => end(open, refusal));
+    open.leave = countStream(entry, incoming, admitted.principal, (refusal) => end(open, refusal));
     if (draining.signal.aborted) stopping.abort();
     incoming.whenGone(() => end(open));
     const left = run.call.deadline - run.started;
@@ -130,7 +130,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     streams.delete(open);
     clearTimeout(open.timer);
     end(open);
-    open.leave(); // it may have been ended before `takePlace` returned
+    open.leave(); // it may have been ended before `countStream` returned
     runs.log(open.run, failure, thrown);
   }
 
