@@ -1,20 +1,27 @@
-/** Takes the README at its word. */
+/** Takes the README at its word. `.ci/store` tries the packed package. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { realTime } from "@petstore/runtime/clock";
 import { expect, test } from "vitest";
-import { bank } from "./example.ts";
-import { silent } from "./fixtures/silent.ts";
+import { openBank } from "./example/bank.ts";
+import { openBankStore } from "./example/store.ts";
 
 const here = (name: string) => readFileSync(join(import.meta.dirname, name), "utf8");
 
-test("the example of the README is the file, and does what it says", async () => {
-  expect(here("README.md")).toContain(`\`\`\`ts\n${here("example.ts")}\`\`\``);
+test.each(["bank.ts", "store.ts"])("the README shows %s as it is", (name) => {
+  expect(here("README.md")).toContain(`\`\`\`ts\n${here(join("example", name))}\`\`\``);
+});
+
+test.each(["memory", "files"])("the example pays out no more than there is, in %s", async (engine) => {
   const dir = mkdtempSync(join(tmpdir(), "store-readme-"));
   try {
-    const accounts = await bank(dir, { ...realTime, log: silent, onFatal: (error) => expect.fail(String(error)) });
-    expect(accounts).toEqual([{ _id: 1, owner: "Ada", balance: 20, rev: 3 }]);
+    const store = await openBankStore(undefined, engine === "files" ? dir : undefined);
+    const bank = await openBank(store);
+    const id = await bank.openAccount("Ada");
+    expect(await bank.pay(id, 50)).toBe(true);
+    expect(await Promise.all([bank.pay(id, -30), bank.pay(id, -30)])).toEqual([true, false]);
+    expect(await bank.accountsOf("Ada")).toEqual([{ _id: 1, owner: "Ada", balance: 20, rev: 3 }]);
+    await store.close();
   } finally {
     rmSync(dir, { recursive: true });
   }

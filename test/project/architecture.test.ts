@@ -10,7 +10,7 @@ interface Source {
   readonly imports: readonly string[];
 }
 
-const isTest = (path: string) => /\.test\.ts$|\/fixtures\/|\/conformance\/|conformance\.ts$/.test(path);
+const isTest = (path: string) => /\.test\.ts$|\/(fixtures|conformance|example)\/|conformance\.ts$/.test(path);
 const sources: Source[] = globSync("{packages,processes,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
   .filter((path) => !isTest(path))
   .map((path) => {

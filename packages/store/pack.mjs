@@ -1,0 +1,3 @@
+import { pack } from "../../scripts/pack.mjs";
+
+pack({});
