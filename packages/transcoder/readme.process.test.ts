@@ -12,16 +12,21 @@ const readme = readFileSync(join(import.meta.dirname, "README.md"), "utf8");
 const textOf = (name: string) => readFileSync(join(example, name), "utf8");
 
 test.each([
-  ["server.js", "js"],
+  ["proto/shelf.proto", "proto"],
   ["buf.yaml", "yaml"],
   ["buf.gen.yaml", "yaml"],
+  ["service.js", "js"],
+  ["server.js", "js"],
+  ["shelf.js", "js"],
 ])("the README shows %s as it is", (name, language) => {
   expect(readme).toContain(`\`\`\`${language}\n${textOf(name)}\`\`\``);
 });
 
-test("the README shows the annotated service as it is", () => {
-  const service = /^service \w+ \{\n[\s\S]*?^\}\n/m.exec(textOf("proto/shelf.proto"))?.[0];
-  expect(readme).toContain(`\`\`\`proto\n${service}\`\`\``);
+test("the README installs the versions that it is tested with", () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const installed = [...readme.matchAll(/ (@?[\w/-]+)@(\d[\d.]*)/g)].map(([, name = "", version]) => [name, version]);
+  expect(installed).toHaveLength(7);
+  for (const [name = "", version] of installed) expect([name, version]).toEqual([name, dependencies[name]]);
 });
 
 // Here packages are found by their names.

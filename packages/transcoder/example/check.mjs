@@ -8,6 +8,8 @@ async function ask(path, init) {
   for (let tries = 0; ; tries++) {
     try {
       const response = await fetch(base + path, init);
+      // Nor is the service there at once.
+      if (response.status === 503) throw new Error(await response.text());
       return { status: response.status, headers: response.headers, text: await response.text() };
     } catch (error) {
       if (tries >= 300) throw error;

@@ -1,9 +1,14 @@
+import { createRouterTransport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { serverOptions, transcoder } from "connect-transcoder";
 import { fastify } from "fastify";
 import { ShelfService } from "./gen/shelf_pb.js";
-import { transport } from "./service.js";
+import { routes } from "./service.js";
 
+const { SHELF_URL, PORT = "8080" } = process.env;
+// The service in another process, or in this one.
+const transport = SHELF_URL ? createGrpcTransport({ baseUrl: SHELF_URL }) : createRouterTransport(routes);
 const options = { services: [{ desc: ShelfService, transport }], openApi: { title: "Shelf" } };
 const app = fastify(serverOptions(options));
 await app.register(transcoder, options);
-await app.listen({ port: Number(process.env.PORT ?? 8080) });
+await app.listen({ port: Number(PORT) });

@@ -1,11 +1,11 @@
-// Stands for a service in another process, which createConnectTransport or createGrpcTransport would lead to.
-import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { ShelfService } from "./gen/shelf_pb.js";
 
 const titles = new Map();
 
-export const transport = createRouterTransport(({ service }) =>
-  service(ShelfService, {
+/** @param {import("@connectrpc/connect").ConnectRouter} router */
+export const routes = (router) =>
+  router.service(ShelfService, {
     getBook({ isbn }) {
       const title = titles.get(isbn);
       if (title === undefined) throw new ConnectError(`There is no book ${isbn}.`, Code.NotFound);
@@ -15,5 +15,4 @@ export const transport = createRouterTransport(({ service }) =>
       titles.set(book?.isbn, book?.title);
       return book ?? {};
     },
-  }),
-);
+  });
