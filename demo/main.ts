@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createPetstore } from "@petstore/client";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { wholeNumber } from "../bench/options.ts";
 import { createProgress, showStatus } from "../bench/progress.ts";
-import { seededRandom } from "../packages/runtime/fixtures/random.ts";
 import { advice } from "./advice.ts";
 import { fill, look } from "./fill.ts";
 import { type Counts, keepBusy } from "./keep-busy.ts";

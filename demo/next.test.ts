@@ -1,6 +1,6 @@
 import { PetStatus } from "@petstore/client";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../packages/runtime/fixtures/random.ts";
 import { type Change, type Known, nextChange, type Stock, withOrders, withStock } from "./next.ts";
 
 const stock = (id: number, quantity: number, status: PetStatus): Stock => ({

@@ -1,7 +1,7 @@
 /** The shop that a seed draws: which pets there are, how many of each, and what has been ordered. */
 import { PetStatus } from "@petstore/client";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { shuffled, upTo } from "../bench/seed/random.ts";
-import { seededRandom } from "../packages/runtime/fixtures/random.ts";
 import { ASSORTMENTS, NAMES } from "./catalogue.ts";
 
 export interface PlannedPet {

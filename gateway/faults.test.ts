@@ -7,7 +7,7 @@ import type { Fault } from "@petstore/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderService, WatchOrdersResponseSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { seededRandom } from "../packages/runtime/fixtures/random.ts";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { createFaults, readFaults, readFaultsFile } from "./faults.ts";
 import { servedInProcess } from "./fixtures/gateway.ts";
 

@@ -16,7 +16,7 @@ import { gatewayConfig } from "../gateway/config.ts";
 import { createFaults } from "../gateway/faults.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { publicServices } from "../gateway/services.ts";
-import { seededRandom } from "../packages/runtime/fixtures/random.ts";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { type AdminAnswer, Unusable } from "../processes/admin.ts";
 import { openCommon } from "../processes/common.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";

@@ -1,5 +1,5 @@
 /** The pets that every peer is filled with. Each is computed from its id, so that all peers have the same ones. */
-import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 
 export interface SeedPet {
   readonly id: number;

@@ -1,6 +1,7 @@
 /** Every peer gets the same pets, whatever it stores them as. */
+
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import type { OrderDoc } from "../../services/order/model.ts";
 import type { PetDoc } from "../../services/pet/model.ts";

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { type Quantiles, quantiles } from "./quantiles.ts";
 
 /** Milliseconds of a clock that all processes of a machine share. */

@@ -5,10 +5,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { reasonOf } from "#errors";
-import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { processNames } from "../../processes/names.ts";
 import { createBlackBoxChecker } from "../checker/black-box-checker.ts";
 import { toldTo, violationsIn } from "../checker/events.ts";

@@ -1,6 +1,7 @@
 /** The runs of `npm run simulate`: each has a history of its own, drawn from the seed and the number of the run. */
+
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import fc from "fast-check";
-import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import { earlyQuestions } from "./histories/early-questions.ts";
 import type { History, HistoryKind, Witness } from "./histories/history.ts";
 import { lastHours } from "./histories/last-hours.ts";

@@ -1,6 +1,7 @@
 /** One service is restored from an older copy, beside the newer data of the others: what can heal heals. */
+
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { seededRandom } from "../../packages/runtime/fixtures/random.ts";
 import type { ServiceName } from "../../processes/names.ts";
 import type { Operation } from "../workload/operations.ts";
 import { type Outcome, perform } from "../workload/perform.ts";

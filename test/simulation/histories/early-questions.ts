@@ -2,8 +2,9 @@
  * Orders about which Inventory asks while they are placed, completed and cancelled, at once and again: its clock runs ahead, as
  * it does when the machine of Order sleeps.
  */
+
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import fc from "fast-check";
-import { seededRandom } from "../../../packages/runtime/fixtures/random.ts";
 import { type Operation, prelude, UNKNOWN } from "../../workload/operations.ts";
 import { randomFaults } from "../fault-injector.ts";
 import { type History, type HistoryKind, histories, openShop, strikesOf, type Witness } from "./history.ts";

@@ -3,8 +3,9 @@
  * when it is removed, or the tombstone of its record is. Its first attempt was answered, and its record may have ended since;
  * or it crashed, and may have left anything.
  */
+
+import { type Random, seededRandom } from "@petstore/runtime/seeded-random";
 import fc from "fast-check";
-import { type Random, seededRandom } from "../../../packages/runtime/fixtures/random.ts";
 import type { ServiceName } from "../../../processes/names.ts";
 import type { CollectionName } from "../../checker/state.ts";
 import { type Operation, prelude } from "../../workload/operations.ts";
