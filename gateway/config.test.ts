@@ -42,6 +42,8 @@ test("what is not set has its default", () => {
       requestMs: 10_000,
     },
     lameDuckMs: 500,
+    faultsFile: undefined,
+    faultsSeed: 1,
     deprecation: { deprecatedAt: undefined, sunsetAt: undefined, goneAfterSunset: false },
   });
 });

@@ -66,6 +66,7 @@ const settings = {
   MAX_RPC_BYTES: withDefault(integer(1024, MAX_MESSAGE_BYTES), MAX_MESSAGE_BYTES),
   MAX_REQUEST_TIME: withDefault(duration("100ms", "10s"), 10_000),
   FAULTS_FILE: optional(path),
+  FAULTS_SEED: withDefault(integer(0, 2 ** 32 - 1), 1),
   DEPRECATED_AT: optional(instant),
   SUNSET_AT: optional(instant),
   ...lameDuckSettings,
@@ -112,6 +113,8 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
     lameDuckMs: values.LAME_DUCK,
     /** Names the faults that calls meet on demand. */
     faultsFile: values.FAULTS_FILE,
+    /** Draws which calls these strike. */
+    faultsSeed: values.FAULTS_SEED,
     /** When deprecated operations end, where that differs from the contract. */
     deprecation: {
       deprecatedAt: values.DEPRECATED_AT,

@@ -3,16 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
+import { type Rate, rate as rateKind } from "@petstore/runtime/rate";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import type { Fault } from "@petstore/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { reasonOf } from "#errors";
 import { OrderService, WatchOrdersResponseSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { seededRandom } from "@petstore/runtime/seeded-random";
-import { createFaults, readFaults, readFaultsFile } from "./faults.ts";
+import { createFaults, readFaults, setFaultsFile } from "./faults.ts";
 import { servedInProcess } from "./fixtures/gateway.ts";
 
 /** The service of orders behind faults, and how often it was called and how long they waited. */
-function behind(faults: readonly Fault[]) {
+function behind(faults: readonly Fault[], rate?: Rate) {
   const seen = { calls: 0, slept: [] as number[] };
   const transport = servedInProcess(OrderService, {
     createOrder() {
@@ -27,7 +28,7 @@ function behind(faults: readonly Fault[]) {
     },
   });
   const sleep = async (ms: number) => void seen.slept.push(ms);
-  const all = createFaults({ random: seededRandom(1), sleep });
+  const all = createFaults({ rate }, { random: seededRandom(1), sleep });
   all.set(faults);
   const orders = createClient(OrderService, all.strike(transport));
   const reasonFor = (call: Promise<unknown>) =>
@@ -67,6 +68,13 @@ test("so many times, then the next fault, and again from the beginning after a r
   expect(await four()).toEqual(expected);
   all.set([]);
   expect(await order()).toBe("");
+});
+
+test("where there are rates, a call can be beyond one", async () => {
+  const fault = { match: "*", rate: 1, code: "RATE_LIMITED" };
+  const { order } = behind([fault], rateKind.read("10/s"));
+  expect(await order()).toBe("RATE_LIMITED");
+  expect(() => readFaults([fault])).toThrow("Fault 1: code can be RATE_LIMITED only where there are rates");
 });
 
 test("at a rate, drawn from the seed", async () => {
@@ -151,11 +159,15 @@ test("a file is read, or refused with the place of what is wrong", async () => {
   const dir = await mkdtemp(join(tmpdir(), "faults-"));
   onTestFinished(() => rm(dir, { recursive: true }));
   const file = join(dir, "faults.json");
-  await expect(readFaultsFile(file)).rejects.toThrow(`FAULTS_FILE=${file} can't be used. ENOENT`);
+  const { all, order } = behind([]);
+  const read = () => setFaultsFile(all, file);
+  await expect(read()).rejects.toThrow(`FAULTS_FILE=${file} can't be used. ENOENT`);
   await writeFile(file, '[\n  {"match": "*" "rate": 1}\n]');
-  await expect(readFaultsFile(file)).rejects.toThrow(/can't be used\. .*JSON.*line 2/);
+  await expect(read()).rejects.toThrow(/can't be used\. .*JSON.*line 2/);
   await writeFile(file, '[{"match": "*", "rate": 1}]');
-  await expect(readFaultsFile(file)).rejects.toThrow("Fault 1: it has no effect");
+  await expect(read()).rejects.toThrow("Fault 1: it has no effect");
   await writeFile(file, '[{"match": "*", "rate": 1, "code": "INTERNAL"}]');
-  expect(await readFaultsFile(file)).toEqual([{ match: "*", rate: 1, code: "INTERNAL" }]);
+  expect(await order()).toBe("");
+  await read();
+  expect(await order()).toBe("INTERNAL");
 });

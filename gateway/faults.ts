@@ -10,6 +10,7 @@ import { ConfigError, duration } from "@petstore/runtime/environment";
 import type { Fault } from "@petstore/testing";
 import { operationsOf } from "connect-transcoder";
 import { type Reason, rpcError } from "#errors";
+import type { GatewayConfig } from "./config.ts";
 import { httpServices } from "./services.ts";
 
 export interface Faults {
@@ -44,8 +45,8 @@ const isCount = (value: unknown, least: number) =>
   Number.isInteger(value) && (value as number) >= least && (value as number) <= MAX_COUNT;
 const MEMBERS = ["match", "rate", "times", "delay", "code", "when", "cut"];
 
-/** What is wrong with a fault; undefined if it makes sense. */
-function problemOf(fault: Fault): string | undefined {
+/** What is wrong with a fault; undefined if it makes sense. `hasRates`: whether calls may be RATE_LIMITED. */
+function problemOf(fault: Fault, hasRates: boolean): string | undefined {
   if (typeof fault !== "object" || fault === null || Array.isArray(fault)) return "it must be an object";
   const { match, rate, times, delay, code, when = "before", cut } = fault;
   const unknown = Object.keys(fault).find((name) => !MEMBERS.includes(name));
@@ -66,17 +67,19 @@ function problemOf(fault: Fault): string | undefined {
   if (cut !== undefined) return "code and cut exclude each other: what is cut is UNAVAILABLE";
   const own = operations.filter(({ method }) => methods.includes(method)).map(({ errors }) => errors);
   const known = own.reduce((all, errors) => all.filter((each) => errors.includes(each)), own[0] ?? []);
-  const allowed = when === "after" ? AFTER : [...ANYWHERE, ...known];
+  const allowed = when === "after" ? AFTER : [...ANYWHERE, ...(hasRates ? ["RATE_LIMITED"] : []), ...known];
   if (when === "after" && isStream) return "when is for what does not stream";
+  if (code === "RATE_LIMITED" && !hasRates)
+    return "code can be RATE_LIMITED only where there are rates: set RATE_LIMIT";
   return allowed.includes(code) ? undefined : `code must be one of ${allowed.join(", ")}`;
 }
 
 /** Throws `ConfigError`, which says which of them is wrong. */
-export function readFaults(faults: unknown): readonly Fault[] {
+export function readFaults(faults: unknown, hasRates = false): readonly Fault[] {
   if (!Array.isArray(faults)) throw new ConfigError(["The faults must be an array of objects."]);
   if (faults.length > MAX_FAULTS) throw new ConfigError([`There can be ${MAX_FAULTS} faults at most.`]);
   const problems = faults.flatMap((fault, i) => {
-    const problem = problemOf(fault);
+    const problem = problemOf(fault, hasRates);
     return problem === undefined ? [] : [`Fault ${i + 1}: ${problem}.`];
   });
   if (problems.length > 0) throw new ConfigError(problems);
@@ -84,15 +87,20 @@ export function readFaults(faults: unknown): readonly Fault[] {
 }
 
 /** Throws `ConfigError`. */
-export async function readFaultsFile(path: string): Promise<readonly Fault[]> {
+export async function setFaultsFile(faults: Faults, path: string): Promise<void> {
   try {
-    return readFaults(JSON.parse(await readFile(path, "utf8")));
+    faults.set(JSON.parse(await readFile(path, "utf8")));
   } catch (error) {
     throw new ConfigError([`FAULTS_FILE=${path} can't be used. ${(error as Error).message}`]);
   }
 }
 
-export function createFaults({ random, sleep }: Pick<Runtime, "random" | "sleep">): Faults {
+export function createFaults(
+  { rate, auth }: Partial<Pick<GatewayConfig, "rate" | "auth">>,
+  { random, sleep }: Pick<Runtime, "random" | "sleep">,
+): Faults {
+  // As in the document: only then an answer may be RATE_LIMITED.
+  const hasRates = rate !== undefined || auth !== undefined;
   let given: readonly Fault[] = [];
   let current: { readonly fault: Fault; readonly methods: ReadonlySet<string>; left: number }[] = [];
   let draw = random;
@@ -124,7 +132,7 @@ export function createFaults({ random, sleep }: Pick<Runtime, "random" | "sleep"
 
   return {
     set(faults) {
-      given = readFaults(faults);
+      given = readFaults(faults, hasRates);
       restart(draw);
     },
     restart,

@@ -1,12 +1,20 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { BoundSocket, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 type Env = Record<string, string>;
+
+/** Where no services are, also while a petstore runs at the usual ports. */
+const nowhere: Env = Object.fromEntries(
+  ["PET", "CATEGORY", "ORDER", "INVENTORY"].map((name) => [`${name}_URL`, "http://127.0.0.1:1"]),
+);
 
 /** Runs the gateway until `until` is in its output, or until it ends by itself. */
 async function run(env: Env, until?: string, socket?: number) {
@@ -38,9 +46,7 @@ async function refusal(env: Env): Promise<string> {
 }
 
 test("starts without its services, says where it is, and stops when told to", async () => {
-  // Where nobody is, also while a petstore runs at the usual ports.
-  const nowhere = ["PET", "CATEGORY", "ORDER", "INVENTORY"].map((name) => [`${name}_URL`, "http://127.0.0.1:1"]);
-  const { child, stdout } = await run({ HTTP_BASE_PATH: "/api", ...Object.fromEntries(nowhere) }, "ready at");
+  const { child, stdout } = await run({ HTTP_BASE_PATH: "/api", ...nowhere }, "ready at");
   const [base] = /http:\/\/127\.0\.0\.1:\d+\/api/.exec(stdout) ?? [];
   try {
     const status = async (path: string) => (await fetch(`${base}${path}`, { headers: { connection: "close" } })).status;
@@ -60,6 +66,26 @@ test("starts without its services, says where it is, and stops when told to", as
     child.kill("SIGTERM");
   }
   expect(await once(child, "exit")).toEqual([0, null]);
+}, 60_000);
+
+test("FAULTS_SEED draws which calls the faults of FAULTS_FILE strike", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "faults-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const FAULTS_FILE = join(dir, "faults.json");
+  writeFileSync(FAULTS_FILE, JSON.stringify([{ match: "*", rate: 0.5, code: "INTERNAL" }]));
+  const struck = async (env: Env) => {
+    const { child, stdout } = await run({ ...nowhere, FAULTS_FILE, ...env }, "ready at");
+    const [base] = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout) ?? [];
+    const answers: number[] = [];
+    for (let i = 0; i < 16; i++) answers.push((await fetch(`${base}/pets/1`)).status);
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    return answers;
+  };
+  const first = await struck({});
+  expect(new Set(first)).toEqual(new Set([500, 503]));
+  expect(await struck({ FAULTS_SEED: "1" })).toEqual(first);
+  expect(await struck({ FAULTS_SEED: "2" })).not.toEqual(first);
 }, 60_000);
 
 test("PUBLIC_URL is the address that the document names", async () => {

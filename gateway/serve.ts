@@ -10,6 +10,7 @@ import { callerAddress } from "@petstore/rpc/http/caller-address";
 import { listen } from "@petstore/rpc/http/listen";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { effectiveDates, jsonText, logUnknownValues, operationsOf } from "connect-transcoder";
 import { errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
@@ -25,7 +26,7 @@ import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
 import { eventTransport } from "./events/watch-events.ts";
-import { createFaults, type Faults, readFaultsFile } from "./faults.ts";
+import { createFaults, type Faults, setFaultsFile } from "./faults.ts";
 import { createReadiness, health } from "./health.ts";
 import { limitFailedCredentials } from "./rates/failed-credentials.ts";
 import { createRateLimits } from "./rates/rate-limits.ts";
@@ -65,10 +66,12 @@ export async function openGateway(
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
   const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, ...time };
   const events = { desc: EventService, transport: eventTransport(watching) };
-  const faults = parts.faults ?? (config.faultsFile === undefined ? undefined : createFaults(time));
-  if (faults && config.faultsFile !== undefined) {
-    faults.set(await readFaultsFile(config.faultsFile));
-    log.warn({ path: config.faultsFile }, "calls fail on demand: FAULTS_FILE is set");
+  const { faultsFile, faultsSeed } = config;
+  const seeded = () => createFaults(config, { ...time, random: seededRandom(faultsSeed) });
+  const faults = parts.faults ?? (faultsFile === undefined ? undefined : seeded());
+  if (faults && faultsFile !== undefined) {
+    await setFaultsFile(faults, faultsFile);
+    log.warn({ path: faultsFile }, "calls fail on demand: FAULTS_FILE is set");
   }
   const struck = <S extends { readonly transport: Transport }>(service: S): S =>
     faults ? { ...service, transport: faults.strike(service.transport) } : service;

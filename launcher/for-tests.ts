@@ -8,6 +8,7 @@ import { createPetstore } from "@petstore/client";
 import { ConfigError, duration, type Format, instant } from "@petstore/runtime/environment";
 import { type Running, runProcess } from "@petstore/runtime/lifecycle";
 import { createMovableTime } from "@petstore/runtime/movable-time";
+import { seededRandom } from "@petstore/runtime/seeded-random";
 import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/store/memory";
 import type { Fault } from "@petstore/testing";
 import { fill } from "../demo/fill.ts";
@@ -16,7 +17,6 @@ import { gatewayConfig } from "../gateway/config.ts";
 import { createFaults } from "../gateway/faults.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { publicServices } from "../gateway/services.ts";
-import { seededRandom } from "@petstore/runtime/seeded-random";
 import { type AdminAnswer, Unusable } from "../processes/admin.ts";
 import { openCommon } from "../processes/common.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
@@ -106,7 +106,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
   }
 
   let seed = options.seed ?? 1;
-  const faults = createFaults({ ...time, random: seededRandom(seed) });
+  const faults = createFaults(config, { ...time, random: seededRandom(seed) });
   faults.set(options.faults ?? []);
   let world = await begin(seed);
   stack.defer(() => world[Symbol.asyncDispose]());

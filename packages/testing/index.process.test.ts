@@ -163,6 +163,23 @@ test("calls fail on demand: before, after, and streams that break", { timeout },
   );
 });
 
+test("a call can be beyond its rate, and can take longer than its caller gives it", { timeout }, async () => {
+  const pets = { match: "GET /pets", rate: 1 };
+  await using petstore = await startPetstore({
+    env: { RATE_LIMIT: "1000/s" },
+    faults: [{ ...pets, times: 1, code: "RATE_LIMITED" }],
+  });
+  const ask = (headers = {}) => fetch(`${petstore.url}/pets`, { headers });
+  const limited = await ask();
+  expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "1"]);
+  expect(await limited.json()).toMatchObject({ code: "RATE_LIMITED" });
+  await petstore.setFaults([{ ...pets, delay: "60s" }]);
+  const late = await ask({ "X-Server-Timeout": "1" });
+  expect(await late.json()).toMatchObject({ code: "DEADLINE_EXCEEDED", status: 504 });
+  await petstore.setFaults([]);
+  expect((await ask({ "X-Server-Timeout": "1" })).status).toBe(200);
+});
+
 test("what is configured wrongly is said", { timeout }, async () => {
   await expect(startPetstore({ env: { RATE_LIMIT: "often" } })).rejects.toThrow("RATE_LIMIT=often is wrong");
   await expect(startPetstore({ pets: 1e6 })).rejects.toThrow(/There can be 0 to \d+ pets, not 1000000\./);

@@ -21,7 +21,7 @@ export interface StartOptions {
 export interface Fault {
   /** An operation such as "POST /store/orders", an RPC such as "petstore.order.v1.OrderService/CreateOrder", or "*". */
   readonly match: string;
-  /** How many of the calls it strikes, from 0 to 1, drawn at random; of a petstore for tests from the seed. */
+  /** How many of the calls it strikes, from 0 to 1, drawn from the seed. */
   readonly rate: number;
   /** How many it strikes at most. */
   readonly times?: number;
