@@ -1,5 +1,5 @@
 // The package is two bundles: what a test imports, and the petstore that it starts. What others publish is not in them.
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
 import { pack } from "../../scripts/pack.mjs";
 
@@ -19,15 +19,26 @@ async function bundle(input, format, extension) {
 async function build() {
   await bundle({ index: "index.ts", main: "main.ts", "for-tests": "../../launcher/for-tests.ts" }, "esm", "js");
   await bundle({ index: "index.ts" }, "cjs", "cjs");
+  // A declaration is one of an ES module or of CommonJS by the package.json above it.
+  cpSync("dist/types", "dist/types-commonjs", { recursive: true });
+  writeFileSync("dist/types-commonjs/package.json", '{"type":"commonjs"}');
 }
 
-const types = "./dist/types/testing/index.d.ts";
+const types = "./dist/types-commonjs/testing/index.d.ts";
 await pack(
   { "console/dist": "console/dist", "docs/testing.md": "README.md" },
   {
     build,
     manifest: {
-      exports: { ".": { types, import: "./dist/index.js", require: "./dist/index.cjs" } },
+      exports: {
+        ".": {
+          import: { types: "./dist/types/testing/index.d.ts", default: "./dist/index.js" },
+          require: { types, default: "./dist/index.cjs" },
+        },
+      },
+      // For TypeScript that does not look at `exports` ("moduleResolution": "node10").
+      main: "./dist/index.cjs",
+      types,
       bin: { "petstore-test": "./dist/main.js" },
     },
   },
