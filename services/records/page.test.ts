@@ -80,6 +80,7 @@ describe("a token", () => {
       ` ${nextPageToken}`,
       nextPageToken.slice(1),
       "MS5hYWFhYWFhYWFhYWE",
+      Buffer.from(`${Buffer.from(nextPageToken, "base64url")}.name`).toString("base64url"),
       "\u0000",
     ])
       await expect(read({ pageToken })).rejects.toMatchObject({ reason: "INVALID_PAGE_TOKEN" });
