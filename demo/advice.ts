@@ -1,13 +1,13 @@
 /** Advice for people when the petstore can't be used. */
-import { isPetstoreError } from "@petstore/client";
+import { PetstoreError } from "@petstore/client";
 
 /**
  * @throws what was thrown, if it is no error of the petstore.
  */
 export function advice(thrown: unknown, url: string): string {
-  if (!isPetstoreError(thrown)) throw thrown;
-  const { reason, message } = thrown;
-  switch (reason) {
+  if (!(thrown instanceof PetstoreError)) throw thrown;
+  const { code, message } = thrown;
+  switch (code) {
     case "UNREACHABLE":
       return (
         `No petstore answers at ${url} (${message}).\n` +
@@ -20,6 +20,6 @@ export function advice(thrown: unknown, url: string): string {
         "Put into CREDENTIAL what npm run -s keys -- create --name demo --scopes '*' prints, or a token of its issuer."
       );
     default:
-      return `The petstore at ${url} refused (${reason}): ${message}`;
+      return `The petstore at ${url} refused (${code}): ${message}`;
   }
 }

@@ -1,6 +1,6 @@
 /** `npm run demo` beside a real petstore: fills it once, keeps it busy, and stops when it is told to. */
 import { join } from "node:path";
-import { createPetstore, PetStatus } from "@petstore/client";
+import { createPetstore } from "@petstore/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Run, run } from "../packages/runtime/fixtures/run.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
@@ -24,8 +24,8 @@ const toItsEnd = async (...args: string[]) => {
 const client = () => createPetstore({ baseUrl: petstore.http });
 
 /** What of a shop is the same for the same seed. */
-const pets = async () => Array.fromAsync(client().pets.all({ orderBy: "id" }), ({ id, name }) => ({ id, name }));
-const orders = async () => Array.fromAsync(client().orders.all({ orderBy: "id" }));
+const pets = async () => Array.fromAsync(client().pets.list({ orderBy: "id" }), ({ id, name }) => ({ id, name }));
+const orders = async () => Array.fromAsync(client().orders.list({ orderBy: "id" }));
 
 test("fills the store with the shop of the seed", async () => {
   const { code, output } = await toItsEnd("--changes", "0");
@@ -35,10 +35,10 @@ test("fills the store with the shop of the seed", async () => {
   expect((await pets()).map(({ name }) => name)).toEqual(planned.map(({ name }) => name));
   const placed = planned.flatMap((pet) => pet.orders);
   expect((await orders()).map(({ quantity, complete }) => ({ quantity, complete }))).toEqual(placed);
-  const first = planned.findIndex(({ listing, stock }) => listing === PetStatus.AVAILABLE && stock > 3);
+  const first = planned.findIndex(({ listing, stock }) => listing === "available" && stock > 3);
   const ordered = planned[first]?.orders.reduce((sum, { quantity }) => sum + quantity, 0) ?? 0;
-  const { item } = await client().inventory.getInventory({ petId: BigInt(first + 1) });
-  expect(item?.quantity).toBe((planned[first]?.stock ?? 0) - ordered);
+  const { quantity } = await client().inventory.get(first + 1);
+  expect(quantity).toBe((planned[first]?.stock ?? 0) - ordered);
 });
 
 test("keeps it busy for as many changes as asked, and fills nothing twice", async () => {
@@ -56,11 +56,11 @@ test("keeps it busy for as many changes as asked, and fills nothing twice", asyn
 });
 
 test("adds what is missing", async () => {
-  const gone = await client().pets.createPet({ pet: { name: "Tom", categoryId: 1n } });
+  const gone = await client().pets.create({ name: "Tom", categoryId: 1 });
   const { output } = await toItsEnd("--changes", "0", "--pets", `${PETS + 2}`);
   expect(output).toContain(`The shop has ${PETS + 2} pets and`);
   expect(await pets()).toHaveLength(PETS + 3);
-  await client().pets.deletePet({ petId: gone.pet?.id ?? 0n });
+  await client().pets.delete(gone.id);
 });
 
 test("ends in good order on Ctrl-C", async () => {

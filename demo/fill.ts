@@ -1,12 +1,12 @@
 /** Creates what the planned shop has and the petstore lacks. */
-import { PetStatus, type Petstore } from "@petstore/client";
+import type { Petstore } from "@petstore/client";
 import type { Bar } from "../bench/progress.ts";
 import { ASSORTMENTS } from "./catalogue.ts";
 import type { Known, OpenOrder, Pet, Stock } from "./next.ts";
 import { missingFrom, type PlannedPet } from "./shop.ts";
 
 /** Ids of the shop's categories by name. */
-type Categories = ReadonlyMap<string, bigint>;
+type Categories = ReadonlyMap<string, number>;
 
 export interface Filling {
   readonly planned: readonly PlannedPet[];
@@ -32,34 +32,27 @@ export async function fill(petstore: Petstore, { planned, signal, bar }: Filling
 }
 
 async function openCategories(petstore: Petstore, signal: AbortSignal): Promise<Categories> {
-  const known = new Map<string, bigint>();
-  for await (const { id, name } of petstore.categories.all({ orderBy: "id" }, { signal }))
+  const known = new Map<string, number>();
+  for await (const { id, name } of petstore.categories.list({ orderBy: "id" }, { signal }))
     if (!known.has(name)) known.set(name, id);
-  const categories = new Map<string, bigint>();
+  const categories = new Map<string, number>();
   for (const { category: name, description } of ASSORTMENTS)
-    categories.set(name, known.get(name) ?? (await openCategory(petstore, { name, description }, signal)));
+    categories.set(name, known.get(name) ?? (await petstore.categories.create({ name, description }, { signal })).id);
   return categories;
-}
-
-async function openCategory(petstore: Petstore, category: { name: string; description: string }, signal: AbortSignal) {
-  const created = await petstore.categories.createCategory({ category }, { signal });
-  return created.category?.id ?? 0n;
 }
 
 async function addPet(petstore: Petstore, planned: PlannedPet, categories: Categories, signal: AbortSignal) {
   const { name, category, listing, stock, orders } = planned;
-  const categoryId = categories.get(category) ?? 0n;
-  const { pet } = await petstore.pets.createPet({ pet: { name, categoryId, status: listing } }, { signal });
-  const petId = pet?.id ?? 0n;
-  if (listing === PetStatus.AVAILABLE && stock !== 1)
-    await petstore.inventory.updateInventory({ petId, inventory: { quantity: stock } }, { signal });
-  for (const order of orders) await petstore.orders.createOrder({ order: { petId, ...order } }, { signal });
+  const categoryId = categories.get(category) ?? 0;
+  const { id: petId } = await petstore.pets.create({ name, categoryId, status: listing }, { signal });
+  if (listing === "available" && stock !== 1) await petstore.inventory.update(petId, { quantity: stock }, { signal });
+  for (const order of orders) await petstore.orders.create({ petId, ...order }, { signal });
 }
 
 async function petsOf(petstore: Petstore, categories: Categories, signal: AbortSignal): Promise<readonly Pet[]> {
   const pets: Pet[] = [];
   for (const categoryId of categories.values())
-    for await (const { id, name } of petstore.pets.all({ categoryId }, { signal })) pets.push({ id, name });
+    for await (const { id, name } of petstore.pets.list({ categoryId }, { signal })) pets.push({ id, name });
   return pets;
 }
 
@@ -70,17 +63,17 @@ export async function look(petstore: Petstore, planned: readonly PlannedPet[], s
   const names = new Set(planned.map(({ name }) => name));
   const all = await petsOf(petstore, await openCategories(petstore, signal), signal);
   const pets = new Map(all.filter(({ name }) => names.has(name)).map((pet) => [pet.id, pet]));
-  const stocks = new Map<bigint, Stock>();
+  const stocks = new Map<number, Stock>();
   const ids = [...pets.keys()];
   for (let i = 0; i < ids.length; i += PAGE) {
-    const { items } = await petstore.inventory.batchGetInventory({ petId: ids.slice(i, i + PAGE) }, { signal });
-    for (const { petId, quantity, status, etag } of items)
+    const items = petstore.inventory.list({ petId: ids.slice(i, i + PAGE) }, { signal });
+    for await (const { petId, quantity, status, etag } of items)
       stocks.set(petId, { pet: pets.get(petId) as Pet, quantity, status, etag });
   }
   const open: OpenOrder[] = [];
-  for await (const { id, petId } of petstore.orders.all({ complete: false }, { signal })) {
+  for await (const { id, petId } of petstore.orders.list({ complete: false }, { signal })) {
     const pet = petId === undefined ? undefined : pets.get(petId);
-    if (id !== undefined && pet) open.push({ id, pet });
+    if (pet) open.push({ id, pet });
     if (open.length >= planned.length) break;
   }
   return { stocks, open };

@@ -1,5 +1,5 @@
 /** Acts as customers and a shopkeeper, one change after the other. */
-import { isPetstoreError, type Petstore, type Reason } from "@petstore/client";
+import { type ErrorCode, type Petstore, PetstoreError } from "@petstore/client";
 import {
   type Change,
   type Known,
@@ -26,18 +26,17 @@ export interface Pace {
 export type Counts = Readonly<Record<Change["kind"] | "missed", number>>;
 
 /** The petstore could not answer now; the next attempt may succeed. */
-const NOT_NOW: ReadonlySet<Reason> = new Set<Reason>([
+const NOT_NOW: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(["UNREACHABLE", "UNAVAILABLE", "OVERLOADED", "RATE_LIMITED", "DEADLINE_EXCEEDED"] as const),
 ]);
 /** Another client has changed the record meanwhile. */
-const MISSED: ReadonlySet<Reason> = new Set<Reason>([
+const MISSED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(["PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS", "PET_NOT_FOUND"] as const),
   ...(["ORDER_NOT_FOUND", "ORDER_COMPLETE", "INVENTORY_NOT_FOUND", "ETAG_MISMATCH", "CONCURRENT_UPDATE"] as const),
 ]);
 
-const reasonOf = (error: unknown): Reason | undefined => (isPetstoreError(error) ? error.reason : undefined);
-const isOneOf = (reasons: ReadonlySet<Reason>, reason: Reason | undefined) =>
-  reason !== undefined && reasons.has(reason);
+const codeOf = (error: unknown): ErrorCode | undefined => (error instanceof PetstoreError ? error.code : undefined);
+const isOneOf = (codes: ReadonlySet<ErrorCode>, code: ErrorCode | undefined) => code !== undefined && codes.has(code);
 
 /**
  * Resolves when `changes` changes were made, or the signal is aborted. Tries again while the petstore does not answer.
@@ -60,10 +59,10 @@ export async function keepBusy(petstore: Petstore, first: Known, pace: Pace): Pr
         known = withStock(known, change.pet, await stockOf(petstore, change.pet, signal));
       }
     } catch (error) {
-      const reason = reasonOf(error);
-      if (reason === "CANCELLED" && signal.aborted) break;
-      if (!isOneOf(NOT_NOW, reason)) throw error;
-      tell(`waiting for the petstore (${reason})`, counts);
+      const code = codeOf(error);
+      if (code === "CANCELLED" && signal.aborted) break;
+      if (!isOneOf(NOT_NOW, code)) throw error;
+      tell(`waiting for the petstore (${code})`, counts);
     }
     await pause();
   }
@@ -79,7 +78,7 @@ async function attempt(
   try {
     return await perform(petstore, change, signal);
   } catch (error) {
-    if (!isOneOf(MISSED, reasonOf(error))) throw error;
+    if (!isOneOf(MISSED, codeOf(error))) throw error;
     return { missed: (error as Error).message, ...("order" in change && { ended: change.order }) };
   }
 }
@@ -88,30 +87,27 @@ async function perform(petstore: Petstore, change: Change, signal: AbortSignal):
   const { pet } = change;
   switch (change.kind) {
     case "order": {
-      const order = { petId: pet.id, quantity: change.quantity };
-      const created = await petstore.orders.createOrder({ order }, { signal });
-      const id = created.order?.id;
-      return id === undefined ? {} : { placed: { id, pet } };
+      const { id } = await petstore.orders.create({ petId: pet.id, quantity: change.quantity }, { signal });
+      return { placed: { id, pet } };
     }
-    case "complete": {
-      const [orderId, updateMask] = [change.order.id, { paths: ["complete"] }];
-      await petstore.orders.updateOrder({ orderId, order: { complete: true }, updateMask }, { signal });
+    case "complete":
+      await petstore.orders.update(change.order.id, { complete: true }, { signal });
       return { ended: change.order };
-    }
     case "cancel":
-      await petstore.orders.deleteOrder({ orderId: change.order.id }, { signal });
+      await petstore.orders.delete(change.order.id, { signal });
       return { ended: change.order };
     case "refill": {
       const { quantity, etag } = change;
-      await petstore.inventory.updateInventory({ petId: pet.id, inventory: { quantity }, etag }, { signal });
+      await petstore.inventory.update(pet.id, { quantity }, { ifMatch: etag, signal });
       return {};
     }
   }
 }
 
 async function stockOf(petstore: Petstore, pet: Pet, signal: AbortSignal): Promise<Stock | undefined> {
-  const { items } = await petstore.inventory.batchGetInventory({ petId: [pet.id] }, { signal });
-  return items.map(({ quantity, status, etag }) => ({ pet, quantity, status, etag }))[0];
+  for await (const { quantity, status, etag } of petstore.inventory.list({ petId: pet.id }, { signal }))
+    return { pet, quantity, status, etag };
+  return undefined;
 }
 
 function inWords(change: Change): string {

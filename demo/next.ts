@@ -1,8 +1,8 @@
 /** Chooses the next change of a shop from what is known of it. */
-import { PetStatus } from "@petstore/client";
+import type { PetStatus } from "@petstore/client";
 
 export interface Pet {
-  readonly id: bigint;
+  readonly id: number;
   readonly name: string;
 }
 
@@ -15,12 +15,12 @@ export interface Stock {
 }
 
 export interface OpenOrder {
-  readonly id: bigint;
+  readonly id: number;
   readonly pet: Pet;
 }
 
 export interface Known {
-  readonly stocks: ReadonlyMap<bigint, Stock>;
+  readonly stocks: ReadonlyMap<number, Stock>;
   readonly open: readonly OpenOrder[];
 }
 
@@ -44,8 +44,8 @@ const MAX_QUANTITY = 3;
  */
 export function nextChange({ stocks, open }: Known, random: () => number): Change | undefined {
   const all = [...stocks.values()];
-  const forSale = all.filter(({ status }) => status === PetStatus.AVAILABLE);
-  const soldOut = all.filter(({ status }) => status === PetStatus.SOLD);
+  const forSale = all.filter(({ status }) => status === "available");
+  const soldOut = all.filter(({ status }) => status === "sold");
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const fullness = Math.min(1, open.length / Math.max(2, all.length / 5));
   const weights = {

@@ -1,4 +1,3 @@
-import { PetStatus } from "@petstore/client";
 import { expect, test } from "vitest";
 import { ASSORTMENTS } from "./catalogue.ts";
 import { MAX_PETS, missingFrom, planShop } from "./shop.ts";
@@ -22,10 +21,10 @@ test("no two pets have one name, however many there are", () => {
 test("it has something of everything", () => {
   const shop = planShop(7, 300);
   expect(new Set(shop.map(({ category }) => category)).size).toBe(ASSORTMENTS.length);
-  const listed = Object.groupBy(shop, ({ listing }) => `${listing}`);
-  expect(listed[PetStatus.AVAILABLE]?.length).toBeGreaterThan(240);
-  expect(listed[PetStatus.PENDING]?.length).toBeGreaterThan(5);
-  expect(listed[PetStatus.SOLD]?.length).toBeGreaterThan(5);
+  const listed = Object.groupBy(shop, ({ listing }) => listing);
+  expect(listed.available?.length).toBeGreaterThan(240);
+  expect(listed.pending?.length).toBeGreaterThan(5);
+  expect(listed.sold?.length).toBeGreaterThan(5);
   const orders = shop.flatMap((pet) => pet.orders);
   expect(orders.filter(({ complete }) => complete).length).toBeGreaterThan(100);
   expect(orders.filter(({ complete }) => !complete).length).toBeGreaterThan(50);
@@ -34,7 +33,7 @@ test("it has something of everything", () => {
 test("what is ordered is in stock, and for sale", () => {
   for (const { listing, stock, orders } of planShop(7, MAX_PETS)) {
     expect(orders.reduce((sum, { quantity }) => sum + quantity, 0)).toBeLessThanOrEqual(stock);
-    if (listing !== PetStatus.AVAILABLE) expect(orders).toEqual([]);
+    if (listing !== "available") expect(orders).toEqual([]);
   }
 });
 

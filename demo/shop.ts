@@ -1,5 +1,5 @@
 /** The shop that a seed draws: which pets there are, how many of each, and what has been ordered. */
-import { PetStatus } from "@petstore/client";
+import type { PetStatus } from "@petstore/client";
 import { seededRandom } from "@petstore/runtime/seeded-random";
 import { shuffled, upTo } from "../bench/seed/random.ts";
 import { ASSORTMENTS, NAMES } from "./catalogue.ts";
@@ -37,14 +37,14 @@ export function planShop(seed: number, pets: number): readonly PlannedPet[] {
 /** Of 20 pets one is on hold and one sold elsewhere. Most of the others have several units, and some are sold out. */
 function planStock(random: () => number): Pick<PlannedPet, "listing" | "stock" | "orders"> {
   const part = random() * 20;
-  if (part < 1) return { listing: PetStatus.PENDING, stock: 1, orders: [] };
-  if (part < 2) return { listing: PetStatus.SOLD, stock: 0, orders: [] };
+  if (part < 1) return { listing: "pending", stock: 1, orders: [] };
+  if (part < 2) return { listing: "sold", stock: 0, orders: [] };
   const orders = Array.from({ length: upTo(4, random) - 2 }, () => ({
     quantity: upTo(2, random),
     complete: random() < 0.7,
   }));
   const ordered = orders.reduce((sum, { quantity }) => sum + quantity, 0);
-  return { listing: PetStatus.AVAILABLE, stock: Math.max(1, ordered + Math.max(0, upTo(10, random) - 3)), orders };
+  return { listing: "available", stock: Math.max(1, ordered + Math.max(0, upTo(10, random) - 3)), orders };
 }
 
 /** The planned pets that are not there yet, compared by name. */

@@ -1,6 +1,5 @@
-import { PetStatus } from "@petstore/client";
 import { expect, test } from "vitest";
-import { readLines, readTold, wordsOf } from "./events.ts";
+import { readTold, wordsOf } from "./events.ts";
 
 const line = {
   id: "place",
@@ -21,13 +20,13 @@ test("an event is a record as the client package has it", () => {
   const { id, event } = readTold(line);
   expect(id).toBe("place");
   expect(event).toMatchObject({ id: "7", kind: "pet", what: "updated", time: new Date("2026-11-22T10:00:00.5Z") });
-  expect(event?.record).toMatchObject({ id: 1n, name: "Rex", categoryId: 2n, status: PetStatus.PENDING, etag: '"4"' });
+  expect(event?.record).toMatchObject({ id: 1, name: "Rex", categoryId: 2, status: "pending", etag: '"4"' });
   expect(event && wordsOf(event.kind, event.record)).toBe("Pet 1 Rex: pending");
 });
 
-test("a status that only a newer service knows is its number, and unknown in words", () => {
+test("a status that only a newer service knows is the text of its number, and unknown in words", () => {
   const { event } = readTold({ ...line, data: { ...line.data, data: { ...line.data.data, status: 7 } } });
-  expect(event?.record).toMatchObject({ status: 7 });
+  expect(event?.record).toMatchObject({ status: "7" });
   expect(event && wordsOf(event.kind, event.record)).toBe("Pet 1 Rex: unknown");
 });
 
@@ -49,18 +48,4 @@ test("heartbeats, the end of a snapshot and kinds that are not known are places 
   expect(readTold({ id: "c", event: "petstore.vet.created.v1", data: {} })).toEqual({ id: "c" });
   const error = { code: "SLOW_CONSUMER", message: "Read faster.", status: 429 };
   expect(readTold({ event: "error", data: error })).toEqual({ error });
-});
-
-async function* chunks(bytes: Uint8Array, size: number) {
-  for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
-}
-
-test.each([1, 2, 3, 7, 1000])("lines are whole, however they are cut: %i bytes at a time", async (size) => {
-  const bytes = new TextEncoder().encode('{"a":"ü€𐀀"}\n\n{}\n{"b":1}\n{"broken');
-  expect(await Array.fromAsync(readLines(chunks(bytes, size)))).toEqual([{ a: "ü€𐀀" }, {}, { b: 1 }]);
-});
-
-test("a line without an end is refused", async () => {
-  const endless = async () => Array.fromAsync(readLines(chunks(new Uint8Array(3 << 20).fill(65), 1 << 16)));
-  await expect(endless()).rejects.toThrow(SyntaxError);
 });

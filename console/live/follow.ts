@@ -1,5 +1,5 @@
 /** Follows the stream of events and reconnects, whatever ends it. */
-import { heard } from "../../packages/client/heard.ts";
+import { untilSilent } from "../../packages/client/silence.ts";
 import type { Kind } from "../records/changes.ts";
 import type { Told } from "./events.ts";
 import { Refusal } from "./refusal.ts";
@@ -49,7 +49,7 @@ export function createFollowing(options: FollowOptions) {
   async function read(signal: AbortSignal, began: () => void): Promise<void> {
     if (now() - heardAt > MAX_AWAY_MS) lastId = "";
     let isNew = lastId === "";
-    for await (const { id, event, error } of heard((own) => open(kinds, lastId, own), signal, sleep)) {
+    for await (const { id, event, error } of untilSilent((own) => open(kinds, lastId, own), signal, sleep)) {
       if (signal.aborted) return;
       // Only the answer to the next request says which scope is missing.
       if (error?.code === "PERMISSION_DENIED") return;

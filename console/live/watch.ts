@@ -3,10 +3,11 @@
  * origin. It uses fetch, since an EventSource can't send a credential. A hidden page holds no connection.
  */
 import { batch } from "@preact/signals";
+import { readLines } from "../../packages/client/lines.ts";
 import { baseUrl } from "../petstore.ts";
 import { type Kind, missed, tell } from "../records/changes.ts";
 import { credential, isAsked, ofCaller, sessions } from "../session.ts";
-import { type LiveEvent, readLines, readTold, type Told } from "./events.ts";
+import { type LiveEvent, readTold, type Told } from "./events.ts";
 import { createFollowing } from "./follow.ts";
 import { refusalOf } from "./refusal.ts";
 import { denied, kinds, liveState } from "./state.ts";
@@ -32,20 +33,10 @@ async function* open(asked: readonly Kind[], lastId: string, signal: AbortSignal
     },
   });
   if (!response.ok || !response.body) throw await refusalOf(response);
-  for await (const line of readLines(chunksOf(response.body))) {
+  for await (const line of readLines(response.body)) {
     const told = readTold(line);
     if (told.error?.code === "UNAUTHENTICATED") isAsked.value = true; // the credential has ended, and so has the stream
     yield told;
-  }
-}
-
-/** Safari can't iterate over a stream. */
-async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
-  } finally {
-    void reader.cancel().catch(() => {});
   }
 }
 

@@ -1,5 +1,5 @@
 /** Asks for confirmation of an action such as a deletion, and shows the error if it fails. */
-import { isPetstoreError, type PetstoreError } from "@petstore/client";
+import { PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Dialog } from "./dialog.tsx";
@@ -20,7 +20,7 @@ export function Confirm({ title, action, run, onClose, children }: ConfirmProps)
   const confirm = () => {
     problem.value = undefined;
     return send(run, (thrown) => {
-      if (!isPetstoreError(thrown)) throw thrown;
+      if (!(thrown instanceof PetstoreError)) throw thrown;
       problem.value = thrown;
     });
   };

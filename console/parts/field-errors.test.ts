@@ -1,29 +1,28 @@
-import type { PetstoreError } from "@petstore/client";
+import { PetstoreError } from "@petstore/client";
 import { expect, test } from "vitest";
 import { dateTime, fieldErrors, InvalidInput, integer, integer32 } from "./field-errors.ts";
 
-const failed = (reason: string, more: object = {}) =>
-  Object.assign(new Error("what to do"), { name: "PetstoreError", reason, ...more }) as PetstoreError;
+const failed = (code: string, more: object = {}) => new PetstoreError(code, "what to do", more);
 
 test("violations stand at the fields that they are about", () => {
   const violations = [
-    { field: "pet.category_id", message: "must be greater than 0" },
-    { field: "request_id", message: "is none of the form's" },
+    { field: "categoryId", message: "must be greater than 0" },
+    { field: "requestId", message: "is none of the form's" },
   ];
   const found = fieldErrors(failed("VALIDATION_FAILED", { violations }), ["name", "categoryId"]);
   expect(found).toEqual({ categoryId: "must be greater than 0" });
 });
 
-test("so do the reasons that are about a field, and no others", () => {
+test("so do the codes that are about a field, and no others", () => {
   const fieldOf = { CATEGORY_NOT_FOUND: "categoryId" } as const;
   expect(fieldErrors(failed("CATEGORY_NOT_FOUND"), ["categoryId"], fieldOf)).toEqual({ categoryId: "what to do" });
   expect(fieldErrors(failed("OVERLOADED"), ["categoryId"], fieldOf)).toEqual({});
 });
 
 test("integers are exact, and nothing else is one", () => {
-  expect(integer("id", " 9223372036854775807 ")).toBe(9223372036854775807n);
+  expect(integer("id", " 999999999999999 ")).toBe(999999999999999);
   expect(integer32("quantity", "-2147483648", 1)).toBe(-2147483648);
-  for (const text of ["", "1.5", "1e3", "0x1", "one", "12345678901234567890"])
+  for (const text of ["", "1.5", "1e3", "0x1", "one", "1000000000000000"])
     expect(() => integer("id", text), text).toThrow(InvalidInput);
   expect(() => integer32("quantity", "2147483648", 1)).toThrow("must be from 1 to 2147483647");
 });

@@ -1,5 +1,5 @@
 /** Which field of a form an error is about. */
-import type { PetstoreError, Reason } from "@petstore/client";
+import type { ErrorCode, PetstoreError } from "@petstore/client";
 
 /** Messages by the names of their fields. */
 export type FieldErrors = Readonly<Record<string, string>>;
@@ -13,17 +13,17 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Reads typed text as an integer of 64 bits. @throws InvalidInput */
-export function integer(field: string, text: string): bigint {
-  if (!/^-?\d{1,19}$/.test(text.trim())) throw new InvalidInput(field, "must be an integer");
-  return BigInt(text.trim());
+/** Reads typed text as an integer of as many digits as a number holds exactly. @throws InvalidInput */
+export function integer(field: string, text: string): number {
+  if (!/^-?\d{1,15}$/.test(text.trim())) throw new InvalidInput(field, "must be an integer of 15 digits at most");
+  return Number(text.trim());
 }
 
 /** Reads typed text as an integer of 32 bits. `least` is the least that the petstore takes there. @throws InvalidInput */
 export function integer32(field: string, text: string, least: number): number {
   const value = integer(field, text);
-  if (BigInt.asIntN(32, value) !== value) throw new InvalidInput(field, `must be from ${least} to 2147483647`);
-  return Number(value);
+  if ((value | 0) !== value) throw new InvalidInput(field, `must be from ${least} to 2147483647`);
+  return value;
 }
 
 /** Reads the value of a browser's date and time field, in the browser's time zone. @throws InvalidInput */
@@ -36,21 +36,18 @@ export function dateTime(field: string, text: string): Date {
 }
 
 /**
- * The messages of an error by field: its violations, such as "pet.category_id" for the field `categoryId`, or for other
- * reasons the field that `fieldOf` names. Empty if the error is about none of these fields.
+ * The messages of an error by field: its violations, or for other codes the field that `fieldOf` names. Empty if the error is about none of these fields.
  */
 export function fieldErrors(
   error: PetstoreError | InvalidInput,
   fields: readonly string[],
-  fieldOf: Partial<Record<Reason, string>> = {},
+  fieldOf: Partial<Record<ErrorCode, string>> = {},
 ): FieldErrors {
   if (error instanceof InvalidInput) return { [error.field]: error.message };
-  if (error.reason === "VALIDATION_FAILED") {
-    const found = error.violations.map(({ field, message }) => [camelCase(field.split(".").at(-1) ?? ""), message]);
-    return Object.fromEntries(found.filter(([field]) => fields.includes(field ?? "")));
+  if (error.violations) {
+    const found = error.violations.filter(({ field }) => fields.includes(field));
+    return Object.fromEntries(found.map(({ field, message }) => [field, message]));
   }
-  const field = fieldOf[error.reason];
+  const field = fieldOf[error.code];
   return field ? { [field]: error.message } : {};
 }
-
-const camelCase = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -76,7 +76,7 @@ export function IdFilter({ name, label }: { readonly name: string; readonly labe
 }
 
 /** The identifier that the address filters by. */
-export function idIn(query: URLSearchParams, name: string): bigint | undefined {
+export function idIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? "";
-  return /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,5 +1,5 @@
 /** A form in a dialog. The petstore validates the input; each error is shown at the field that it is about. */
-import { isPetstoreError, type PetstoreError, type Reason } from "@petstore/client";
+import { type ErrorCode, PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -30,8 +30,8 @@ export interface RecordFormProps {
   readonly submitLabel: string;
   readonly fields: readonly FieldSpec[];
   readonly initial?: Values;
-  /** Fields that reasons other than VALIDATION_FAILED are about. */
-  readonly fieldOf?: Partial<Record<Reason, string>>;
+  /** Fields that codes other than VALIDATION_FAILED are about. */
+  readonly fieldOf?: Partial<Record<ErrorCode, string>>;
   /** The revision of the record that was read: the change applies only to this one. */
   readonly etag?: string;
   readonly submit: (values: Values, etag: string) => Promise<void>;
@@ -70,11 +70,11 @@ export function RecordForm({
   }
 
   async function tell(thrown: unknown, isGone: boolean): Promise<void> {
-    if (!isPetstoreError(thrown) && !(thrown instanceof InvalidInput)) throw thrown;
+    if (!(thrown instanceof PetstoreError) && !(thrown instanceof InvalidInput)) throw thrown;
     const names = fields.map(({ name }) => name);
     errors.value = fieldErrors(thrown, names, fieldOf);
-    if (!isPetstoreError(thrown)) return;
-    if (thrown.reason === "ETAG_MISMATCH" && theirs && !isGone) await meet(theirs);
+    if (!(thrown instanceof PetstoreError)) return;
+    if (thrown.code === "ETAG_MISMATCH" && theirs && !isGone) await meet(theirs);
     else if (Object.keys(errors.value).length === 0) problem.value = thrown;
   }
 
@@ -84,7 +84,7 @@ export function RecordForm({
       if (now) condition.value = now.etag;
       conflict.value = now?.values;
     } catch (thrown) {
-      if (!isPetstoreError(thrown)) throw thrown;
+      if (!(thrown instanceof PetstoreError)) throw thrown;
       problem.value = thrown;
     }
   }

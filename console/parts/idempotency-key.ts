@@ -2,14 +2,14 @@
  * Idempotency keys of a form that creates. A key answers once: a refusal is the answer to it for a day, whatever happens in
  * the meantime. So a key lasts from the first attempt until the petstore has decided, and no longer.
  */
-import { Code } from "@connectrpc/connect";
-import { isPetstoreError } from "@petstore/client";
+import { PetstoreError } from "@petstore/client";
 
 /**
- * The codes of refusals that a key is bound to: those that depend on what is stored. After all others, such as
- * RESOURCE_EXHAUSTED, an earlier attempt under the same key may still have succeeded.
+ * Whether a key is bound to the refusal, as to those that depend on what is stored. After all others, such as RATE_LIMITED, an
+ * earlier attempt under the same key may still have succeeded.
  */
-const DECIDED: readonly Code[] = [Code.NotFound, Code.FailedPrecondition];
+const isDecided = ({ status, code }: PetstoreError): boolean =>
+  status === 404 || (status === 409 && code !== "CONCURRENT_UPDATE");
 
 /** Returns a function that creates under a key: the same as before if the same is sent and nothing was decided. */
 export function createKeys(random: () => string) {
@@ -22,7 +22,7 @@ export function createKeys(random: () => string) {
       last = undefined;
       return answer;
     } catch (error) {
-      if (isPetstoreError(error) && DECIDED.includes(error.cause.code)) last = undefined;
+      if (error instanceof PetstoreError && isDecided(error)) last = undefined;
       throw error;
     }
   };

@@ -1,5 +1,5 @@
 /** A list as a table that highlights new and changed rows. */
-import type { PetstoreError } from "@petstore/client";
+import type { List, PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { liveState } from "../live/state.ts";
@@ -39,6 +39,11 @@ export function usePagedList<K extends Kind>(sourceOf: (query: URLSearchParams) 
   }, [`${query}`]);
   useEffect(() => () => list.close(), [list]);
   return list;
+}
+
+/** The page that a list begins with. */
+export async function firstPage<T>(list: List<T>): Promise<Page<T>> {
+  return (await list.pages().next()).value ?? { items: [], nextPageToken: "" };
 }
 
 export interface Column<T> {
@@ -133,15 +138,15 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
   );
 }
 
-function wayOut({ reason }: PetstoreError, retry: () => void): ProblemProps["act"] {
+function wayOut({ code }: PetstoreError, retry: () => void): ProblemProps["act"] {
   // Trying again with the same credential would not help.
-  if (reason === "PERMISSION_DENIED") return { label: "Sign in with another credential", onClick: signOut };
+  if (code === "PERMISSION_DENIED") return { label: "Sign in with another credential", onClick: signOut };
   // Trying again without a valid credential opens the sign-in dialog.
-  return { label: reason === "UNAUTHENTICATED" ? "Sign in" : "Try again", onClick: retry };
+  return { label: code === "UNAUTHENTICATED" ? "Sign in" : "Try again", onClick: retry };
 }
 
 interface RowProps<T> {
-  readonly id: bigint;
+  readonly id: number;
   readonly record: T;
   readonly columns: readonly Column<T>[];
   readonly actions: (record: T) => ComponentChildren;

@@ -1,13 +1,13 @@
-/** An error in the petstore's own words: its reason, and what to do. */
-import type { PetstoreError, Reason } from "@petstore/client";
+/** An error in the petstore's own words: its code, and what to do. */
+import type { ErrorCode, PetstoreError } from "@petstore/client";
 
-/** Texts for reasons that come from the client, because no answer came. */
-const ownWords: Partial<Record<Reason, string>> = {
+/** Texts for codes that come from the client, because no answer came. */
+const ownWords: Partial<Record<ErrorCode, string>> = {
   UNREACHABLE:
     "No answer came. Is the petstore running? What was sent may have been done: look before you send it again.",
 };
 
-export const wordsOf = ({ reason, message }: PetstoreError): string => ownWords[reason] ?? message;
+export const wordsOf = ({ code, message }: PetstoreError): string => ownWords[code] ?? message;
 
 export interface ProblemProps {
   readonly error: PetstoreError;
@@ -19,7 +19,7 @@ export function Problem({ error, act }: ProblemProps) {
   return (
     <div class="problem" role="alert">
       <p>
-        <code class="reason">{error.reason}</code> {wordsOf(error)}
+        <code class="reason">{error.code}</code> {wordsOf(error)}
       </p>
       {error.requestId && <p class="quiet">Request {error.requestId}</p>}
       {act && (

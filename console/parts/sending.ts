@@ -1,5 +1,5 @@
 /** What a dialog sends: one request at a time. Its answer closes the dialog, or says what was wrong. */
-import { isPetstoreError } from "@petstore/client";
+import { PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../notices.ts";
@@ -25,7 +25,7 @@ export function useSending(title: string, onClose: () => void) {
     } catch (thrown) {
       await failed(thrown, isGone.current);
       // CANCELLED: the caller has changed, and the new one must not see errors of the previous one.
-      if (isGone.current && isPetstoreError(thrown) && thrown.reason !== "CANCELLED")
+      if (isGone.current && thrown instanceof PetstoreError && thrown.code !== "CANCELLED")
         notify(`${title}: ${wordsOf(thrown)}`);
     } finally {
       isSending.value = false;

@@ -1,21 +1,15 @@
-import { PetStatus } from "@petstore/client";
+import type { PetStatus } from "@petstore/client";
 
-const words: Readonly<Record<PetStatus, string>> = {
-  [PetStatus.UNSPECIFIED]: "unknown",
-  [PetStatus.AVAILABLE]: "available",
-  [PetStatus.PENDING]: "pending",
-  [PetStatus.SOLD]: "sold",
-};
+const statuses: readonly PetStatus[] = ["available", "pending", "sold"];
 
-export const statusWord = (status: PetStatus | undefined): string =>
-  words[status ?? PetStatus.UNSPECIFIED] ?? "unknown";
+/** The status for a word, such as one in the page's address. */
+export const statusOf = (word: string | null): PetStatus | undefined => statuses.find((status) => status === word);
 
-/** The status for a word in the page's address. */
-export const statusOf = (word: string | null): PetStatus | undefined =>
-  [PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD].find((status) => words[status] === word);
+/** A status that only a newer service knows is unknown. */
+export const statusWord = (status: PetStatus): string => statusOf(status) ?? "unknown";
 
-export const statusOptions = ["available", "pending", "sold"].map((word) => [word, word] as const);
+export const statusOptions = statuses.map((word) => [word, word] as const);
 
-export const Status = ({ status }: { readonly status: PetStatus | undefined }) => <Chip word={statusWord(status)} />;
+export const Status = ({ status }: { readonly status: PetStatus }) => <Chip word={statusWord(status)} />;
 
 export const Chip = ({ word }: { readonly word: string }) => <span class={`chip ${word}`}>{word}</span>;

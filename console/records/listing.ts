@@ -7,7 +7,7 @@ export interface Listing<T> {
    * The last record that was read, even if it has gone since: what follows it comes with the next page. Undefined at the
    * list's end.
    */
-  readonly end: bigint | undefined;
+  readonly end: number | undefined;
 }
 
 export interface Change<T> {
@@ -18,7 +18,7 @@ export interface Change<T> {
 
 /** Which records a list has, and in which order. */
 export interface ListRules<T> {
-  readonly idOf: (record: T) => bigint;
+  readonly idOf: (record: T) => number;
   readonly matches: (record: T) => boolean;
   readonly isAscending: boolean;
 }
@@ -41,7 +41,7 @@ export function applyChange<T extends { readonly etag: string }>(
     return shown ? { items: items.filter((item) => item !== shown), end } : listing;
   }
   if (shown) return { items: items.map((item) => (item === shown ? record : item)), end };
-  const follows = (one: bigint, other: bigint) => (isAscending ? one > other : one < other);
+  const follows = (one: number, other: number) => (isAscending ? one > other : one < other);
   if (end !== undefined && follows(id, end)) return listing;
   const place = items.findIndex((item) => follows(idOf(item), id));
   return { items: items.toSpliced(place < 0 ? items.length : place, 0, record), end };

@@ -2,20 +2,20 @@ import { expect, test, vi } from "vitest";
 import { tell } from "./changes.ts";
 import { nameOf } from "./names.ts";
 
-const { batchGetPets } = vi.hoisted(() => ({
-  batchGetPets: vi.fn(async ({ petId }: { petId: bigint[] }) => ({
-    pets: petId.filter((id) => id !== 3n).map((id) => ({ id, name: `Pet no. ${id}` })),
-  })),
+const { list } = vi.hoisted(() => ({
+  list: vi.fn(({ id: ids }: { id: number[] }) =>
+    ids.filter((id) => id !== 3).map((id) => ({ id, name: `Pet no. ${id}` })),
+  ),
 }));
-vi.mock("../petstore.ts", () => ({ petstore: { pets: { batchGetPets } } }));
+vi.mock("../petstore.ts", () => ({ petstore: { pets: { list } } }));
 
 const read = () => new Promise((resolve) => setTimeout(resolve));
-const asksFor = (wanted: bigint) => batchGetPets.mock.calls.filter(([{ petId }]) => petId.includes(wanted)).length;
+const asksFor = (wanted: number) => list.mock.calls.filter(([{ id }]) => id.includes(wanted)).length;
 
 test("of a page that is open for long the names are forgotten that it shows no more, and those alone", async () => {
-  const [once, always, unknown] = [1n, 2n, 3n];
+  const [once, always, unknown] = [1, 2, 3];
   nameOf("pet", once);
-  for (let id = 10n; id < 3_500n; ) {
+  for (let id = 10; id < 3_500; ) {
     for (const shown of [always, unknown]) nameOf("pet", shown);
     for (let row = 0; row < 100; row++) nameOf("pet", id++);
     await read();

@@ -13,25 +13,25 @@ const MAX_IDS = 100;
 const MANY = 1_000;
 
 const names = {
-  pet: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
-  category: ofCaller<ReadonlyMap<bigint, string>>(new Map()),
+  pet: ofCaller<ReadonlyMap<number, string>>(new Map()),
+  category: ofCaller<ReadonlyMap<number, string>>(new Map()),
 };
 /**
  * Identifiers that were shown of late, and of those before, as many again. Their names were requested, whether or not an
  * answer came.
  */
-const late = { pet: new Set<bigint>(), category: new Set<bigint>() };
-const before = { pet: new Set<bigint>(), category: new Set<bigint>() };
-const isAsked = (kind: Named, id: bigint): boolean => late[kind].has(id) || before[kind].has(id);
-const wanted = { pet: new Set<bigint>(), category: new Set<bigint>() };
+const late = { pet: new Set<number>(), category: new Set<number>() };
+const before = { pet: new Set<number>(), category: new Set<number>() };
+const isAsked = (kind: Named, id: number): boolean => late[kind].has(id) || before[kind].has(id);
+const wanted = { pet: new Set<number>(), category: new Set<number>() };
 
 const readers = {
-  pet: async (petId: bigint[]) => (await petstore.pets.batchGetPets({ petId })).pets,
-  category: async (categoryId: bigint[]) => (await petstore.categories.batchGetCategories({ categoryId })).categories,
+  pet: (id: number[]) => Array.fromAsync(petstore.pets.list({ id })),
+  category: (id: number[]) => Array.fromAsync(petstore.categories.list({ id })),
 };
 
 /** The name, or undefined until it is known; then the component that called this is drawn again. */
-export function nameOf(kind: Named, id: bigint): string | undefined {
+export function nameOf(kind: Named, id: number): string | undefined {
   const name = names[kind].value.get(id);
   if (name === undefined && !isAsked(kind, id)) {
     if (wanted[kind].size === 0) queueMicrotask(() => void read(kind));
@@ -64,7 +64,7 @@ async function read(kind: Named): Promise<void> {
 
 listen(({ kind, record }) => {
   if (kind !== "pet" && kind !== "category") return;
-  const { id, name } = record as { readonly id: bigint; readonly name: string };
+  const { id, name } = record as { readonly id: number; readonly name: string };
   // Names that are not shown are not kept: there may be very many.
   if (!isAsked(kind, id) || names[kind].value.get(id) === name) return;
   names[kind].value = new Map(names[kind].value).set(id, name);

@@ -24,7 +24,7 @@ export interface Mark {
 
 export interface PagedList<T> extends Pick<ListRules<T>, "idOf"> {
   readonly listing: ReadonlySignal<Listing<T> | undefined>;
-  readonly marks: ReadonlySignal<ReadonlyMap<bigint, Mark>>;
+  readonly marks: ReadonlySignal<ReadonlyMap<number, Mark>>;
   readonly isLoading: ReadonlySignal<boolean>;
   readonly error: ReadonlySignal<PetstoreError | undefined>;
   /** Reads the first page again and drops the others. */
@@ -41,7 +41,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   type T = Kinds[K];
   const { kind, read, idOf } = options;
   const listing = signal<Listing<T> | undefined>(undefined);
-  const marks = signal<ReadonlyMap<bigint, Mark>>(new Map());
+  const marks = signal<ReadonlyMap<number, Mark>>(new Map());
   const isLoading = signal(false);
   const error = signal<PetstoreError | undefined>(undefined);
   let nextPageToken = "";

@@ -1,5 +1,5 @@
 /** The page's own writes. */
-import { isPetstoreError, type Reason } from "@petstore/client";
+import { type ErrorCode, PetstoreError } from "@petstore/client";
 import { liveState } from "../live/state.ts";
 import { type Kind, type Kinds, missed, tell } from "./changes.ts";
 
@@ -15,8 +15,8 @@ export function written<K extends Kind>(kind: K, record: Kinds[K], isDeleted = f
   for (const ms of SETTLED_MS) setTimeout(() => missed.value++, ms);
 }
 
-/** Resolves when a record is deleted, also if somebody else has deleted it. `reason` is what the petstore says then. */
-export const unlessGone = (deletion: Promise<unknown>, reason: Reason): Promise<unknown> =>
+/** Resolves when a record is deleted, also if somebody else has deleted it. `code` is what the petstore says then. */
+export const unlessGone = (deletion: Promise<unknown>, code: ErrorCode): Promise<unknown> =>
   deletion.catch((thrown: unknown) => {
-    if (!isPetstoreError(thrown) || thrown.reason !== reason) throw thrown;
+    if (!(thrown instanceof PetstoreError) || thrown.code !== code) throw thrown;
   });

@@ -1,8 +1,7 @@
 /** Shows one call as it is made with other tools. */
-import { type DescField, type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
-import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { httpRequest, operationOf, requestText } from "./http.ts";
-import { textOf } from "./json.ts";
+import { type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { type HttpRequest, httpRequest, operationOf, requestText } from "./http.ts";
+import { type Exact, httpJson, textOf } from "./json.ts";
 
 export interface Place {
   /** Where the gateway is, without a slash at the end. */
@@ -19,7 +18,15 @@ export interface Form {
 }
 
 export function formsOf(method: DescMethod, request: Message, place: Place): readonly Form[] {
-  return [...httpForms(method, request, place), ...rpcForms(method, request, place)];
+  const operation = operationOf(method, request);
+  const http = operation && httpRequest(operation, method, request);
+  return [
+    ...(http ? httpForms(http, place) : []),
+    ...rpcForms(method, request, place),
+    ...(http
+      ? [{ name: "TypeScript", text: typescript(method, request, http.body), hint: "With @petstore/client." }]
+      : []),
+  ];
 }
 
 const CREDENTIAL = '-H "Authorization: Bearer $CREDENTIAL"';
@@ -28,10 +35,7 @@ const CREDENTIAL = '-H "Authorization: Bearer $CREDENTIAL"';
 export const eventsCurl = (url: string, isAsking: boolean): string =>
   ["curl -N", quoted(url), ...(isAsking ? [CREDENTIAL] : [])].join(" ");
 
-function httpForms(method: DescMethod, request: Message, { baseUrl, isAsking }: Place): Form[] {
-  const operation = operationOf(method, request);
-  if (!operation) return [];
-  const http = httpRequest(operation, method, request);
+function httpForms(http: HttpRequest, { baseUrl, isAsking }: Place): Form[] {
   const { host, pathname } = new URL(baseUrl);
   const prefixed = { ...http, target: pathname.replace(/\/$/, "") + http.target };
   const headers = [
@@ -85,38 +89,39 @@ function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: P
       text: ["curl", `${baseUrl}/${rpc}`, ...credential, `--json ${json}`].join(" "),
       hint: "This is how the console itself calls.",
     },
-    { name: "TypeScript", text: typescript(method, request), hint: "With @petstore/client." },
   ];
 }
 
-/** The call with the client package. */
-function typescript(method: DescMethod, request: Message): string {
-  const service = method.parent.name.replace(/Service$/, "");
-  const name = { Pet: "pets", Category: "categories", Order: "orders", Inventory: "inventory" }[service] ?? service;
-  const init = literal(reflect(method.input, request));
-  return `const answer = await petstore.${name}.${method.localName}(${init});`;
+/** The call with the client package, which takes records as HTTP has them. */
+function typescript(method: DescMethod, request: Message, body: Exact | undefined): string {
+  const { updateMask, etag, requestId, ...rest } = httpJson(method.input, request, []) as Readonly<
+    Record<string, Exact>
+  >;
+  const [id = 0] = Object.values(rest);
+  const ifMatch = etag === undefined ? [] : [{ ifMatch: etag }];
+  const [, verb = "", what = ""] = /^([A-Z][a-z]+)(\w+)$/.exec(method.name) ?? [];
+  const records = { Pet: "pets", Category: "categories", Order: "orders" }[what] ?? what.toLowerCase();
+  const call = (name: string, ...given: Exact[]) => `petstore.${records}.${name}(${given.map(literal).join(", ")})`;
+  switch (verb) {
+    case "List":
+      return `const { value: page } = await ${call("list", rest)}.pages().next();`;
+    case "Create":
+      return `const record = await ${call("create", body ?? {}, ...(requestId ? [{ idempotencyKey: requestId }] : []))};`;
+    case "Update":
+      return `const record = await ${call(updateMask === undefined ? "replace" : "update", id, body ?? {}, ...ifMatch)};`;
+    case "Delete":
+      return `await ${call("delete", id, ...ifMatch)};`;
+    default:
+      return `const record = await ${call("get", id)};`;
+  }
 }
 
-/** A message as an object literal; unset fields are left out. */
-function literal(message: ReflectMessage): string {
-  const members = message.fields
-    .filter((field) => message.isSet(field))
-    .map((field) => {
-      const value = message.get(field);
-      const written = isReflectList(value)
-        ? `[${[...value].map((each) => literalOf(field, each)).join(", ")}]`
-        : literalOf(field, value);
-      return `${field.localName}: ${written}`;
-    });
+function literal(value: Exact): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (value === null || typeof value !== "object")
+    return typeof value === "bigint" ? `${value}` : JSON.stringify(value);
+  const members = Object.entries(value).map(([name, each]) => `${name}: ${literal(each)}`);
   return members.length > 0 ? `{ ${members.join(", ")} }` : "{}";
-}
-
-/** In TypeScript 64-bit integers are bigint, and enum values have names. */
-function literalOf({ enum: desc }: DescField, value: unknown): string {
-  if (isReflectMessage(value)) return literal(value);
-  if (typeof value === "bigint") return `${value}n`;
-  const named = desc?.values.find(({ number }) => number === value);
-  return named ? `${desc?.name}.${named.localName}` : JSON.stringify(value);
 }
 
 const spaced = (value: JsonValue): string => textOf(value as never);

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { PetStatus } from "@petstore/client";
 import { expect, test } from "vitest";
+import { PetStatus } from "../../packages/client/gen/petstore/common/v1/pet_status_pb.ts";
 import { PetSchema } from "../../packages/client/gen/petstore/pet/v1/pet_pb.ts";
 import { httpJson } from "./json.ts";
 

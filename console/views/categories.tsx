@@ -1,11 +1,11 @@
-import type { Category } from "@petstore/client";
+import type { Category, NewCategory } from "@petstore/client";
 import { useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
-import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
 import { petstore } from "../petstore.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf, route } from "../route.ts";
@@ -24,8 +24,7 @@ export function Categories() {
       key: "id",
       read: async (page, options) => {
         const filter = { ...(id !== undefined && { id: [id] }) };
-        const answer = await petstore.categories.listCategories({ ...page, ...filter }, options);
-        return { items: answer.categories, nextPageToken: answer.nextPageToken };
+        return firstPage(petstore.categories.list({ ...page, ...filter }, options));
       },
     };
   });
@@ -77,10 +76,7 @@ function CreateCategory({ onClose }: { readonly onClose: () => void }) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
     const wanted = categoryOf(values);
-    const { category } = await underKey(values, (requestId) =>
-      petstore.categories.createCategory({ category: wanted, requestId }),
-    );
-    if (!category) return;
+    const category = await underKey(values, (idempotencyKey) => petstore.categories.create(wanted, { idempotencyKey }));
     written("category", category);
     notify(`${category.name} is category ${category.id}.`);
   }
@@ -94,15 +90,13 @@ interface CategoryProps {
 
 function EditCategory({ category: before, onClose }: CategoryProps) {
   async function submit(values: Values, etag: string): Promise<void> {
-    const request = { categoryId: before.id, category: categoryOf(values), etag };
-    const { category } = await petstore.categories.updateCategory(request);
-    if (!category) return;
+    const category = await petstore.categories.replace(before.id, categoryOf(values), { ifMatch: etag });
     written("category", category);
     notify(`Category ${category.id} is changed.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
-    const { category: now } = await petstore.categories.getCategory({ categoryId: before.id });
-    return now && { values: valuesOf(now), etag: now.etag };
+    const now = await petstore.categories.get(before.id);
+    return { values: valuesOf(now), etag: now.etag };
   }
   const title = `Edit category ${before.id}`;
   return (
@@ -117,8 +111,7 @@ function EditCategory({ category: before, onClose }: CategoryProps) {
 
 function DeleteCategory({ category, onClose }: CategoryProps) {
   async function run(): Promise<void> {
-    const request = { categoryId: category.id, etag: category.etag };
-    await unlessGone(petstore.categories.deleteCategory(request), "CATEGORY_NOT_FOUND");
+    await unlessGone(petstore.categories.delete(category.id, { ifMatch: category.etag }), "CATEGORY_NOT_FOUND");
     written("category", category, true);
     notify(`${category.name} is deleted.`);
   }
@@ -131,7 +124,9 @@ function DeleteCategory({ category, onClose }: CategoryProps) {
 
 const valuesOf = ({ name, description = "" }: Category): Values => ({ name, description });
 
-const categoryOf = ({ name = "", description = "" }: Values) => ({
-  ...(name !== "" && { name }),
-  ...(description !== "" && { description }),
-});
+/** Without what was left empty: the petstore says what is missing. */
+const categoryOf = ({ name = "", description = "" }: Values): NewCategory =>
+  ({
+    ...(name !== "" && { name }),
+    ...(description !== "" && { description }),
+  }) as NewCategory;

@@ -4,7 +4,7 @@ import { notify } from "../notices.ts";
 import { integer32 } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
-import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
 import { Status, statusOf, statusOptions } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
@@ -28,7 +28,7 @@ export function Inventory() {
           ...(petId !== undefined && { petId: [petId] }),
           ...(status !== undefined && { status: [status] }),
         };
-        return petstore.inventory.listInventory({ ...page, ...filter }, options);
+        return firstPage(petstore.inventory.list({ ...page, ...filter }, options));
       },
     };
   });
@@ -81,14 +81,13 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
   const { petId } = before;
   async function submit({ quantity = "" }: Values, etag: string): Promise<void> {
     const inventory = quantity === "" ? {} : { quantity: integer32("quantity", quantity, 0) };
-    const { item } = await petstore.inventory.updateInventory({ petId, inventory, etag });
-    if (!item) return;
+    const item = await petstore.inventory.update(petId, inventory, { ifMatch: etag });
     written("inventory", item);
     notify(`${item.quantity} of pet ${petId} are in stock.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
-    const { item: now } = await petstore.inventory.getInventory({ petId });
-    return now && { values: valuesOf(now), etag: now.etag };
+    const now = await petstore.inventory.get(petId);
+    return { values: valuesOf(now), etag: now.etag };
   }
   return (
     <RecordForm

@@ -1,5 +1,4 @@
 /** Places an order, for a pet that is chosen already or for any. */
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Pet } from "@petstore/client";
 import { useMemo } from "preact/hooks";
 import { notify } from "../notices.ts";
@@ -35,8 +34,7 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
     const wanted = orderOf(values);
-    const { order } = await underKey(values, (requestId) => petstore.orders.createOrder({ order: wanted, requestId }));
-    if (!order) return;
+    const order = await underKey(values, (idempotencyKey) => petstore.orders.create(wanted, { idempotencyKey }));
     written("order", order);
     notify(`Order ${order.id} is placed.`);
   }
@@ -61,6 +59,6 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
 const orderOf = ({ petId = "", quantity = "", shipDate = "", complete }: Values) => ({
   ...(petId !== "" && { petId: integer("petId", petId) }),
   ...(quantity !== "" && { quantity: integer32("quantity", quantity, 1) }),
-  ...(shipDate !== "" && { shipDate: timestampFromDate(dateTime("shipDate", shipDate)) }),
+  ...(shipDate !== "" && { shipDate: dateTime("shipDate", shipDate) }),
   ...(complete === "true" && { complete: true }),
 });

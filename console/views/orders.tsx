@@ -1,10 +1,9 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Order } from "@petstore/client";
 import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
-import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
 import { Chip } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
@@ -14,8 +13,6 @@ import { OrderForm } from "./order-form.tsx";
 
 type Open = { readonly what: "place" } | { readonly what: "complete" | "cancel"; readonly order: Order };
 
-const idOf = ({ id }: Order): bigint => id ?? 0n;
-
 export function Orders() {
   const [open, show] = useState<Open>();
   const { query } = route.value;
@@ -24,15 +21,13 @@ export function Orders() {
     const complete = { open: false, complete: true }[query.get("state") ?? ""];
     return {
       kind: "order",
-      idOf,
+      idOf: (order) => order.id,
       matches: (order) =>
-        (petId === undefined || order.petId === petId) &&
-        (complete === undefined || (order.complete ?? false) === complete),
+        (petId === undefined || order.petId === petId) && (complete === undefined || order.complete === complete),
       key: "id",
       read: async (page, options) => {
         const filter = { ...(petId !== undefined && { petId }), ...(complete !== undefined && { complete }) };
-        const { orders: items, nextPageToken } = await petstore.orders.listOrders({ ...page, ...filter }, options);
-        return { items, nextPageToken };
+        return firstPage(petstore.orders.list({ ...page, ...filter }, options));
       },
     };
   });
@@ -44,7 +39,7 @@ export function Orders() {
         list={list}
         create={{ label: "Place an order", onClick: () => show({ what: "place" }) }}
         columns={[
-          { label: "ID", cell: (order) => `${idOf(order)}`, isNumber: true, isHead: true },
+          { label: "ID", cell: ({ id }) => `${id}`, isNumber: true, isHead: true },
           {
             label: "Pet",
             cell: ({ petId }) =>
@@ -59,7 +54,7 @@ export function Orders() {
             label: "Ship date",
             cell: ({ shipDate }) =>
               shipDate ? (
-                <time dateTime={timestampDate(shipDate).toISOString()}>{timestampDate(shipDate).toLocaleString()}</time>
+                <time dateTime={shipDate}>{new Date(shipDate).toLocaleString()}</time>
               ) : (
                 <span class="quiet">none</span>
               ),
@@ -70,10 +65,10 @@ export function Orders() {
           order.complete ? null : (
             <>
               <button type="button" onClick={() => show({ what: "complete", order })}>
-                Complete<span class="unseen"> order {idOf(order).toString()}</span>
+                Complete<span class="unseen"> order {order.id.toString()}</span>
               </button>
               <button type="button" onClick={() => show({ what: "cancel", order })}>
-                Cancel<span class="unseen"> order {idOf(order).toString()}</span>
+                Cancel<span class="unseen"> order {order.id.toString()}</span>
               </button>
             </>
           )
@@ -108,17 +103,11 @@ interface OrderProps {
 
 function CompleteOrder({ order: before, onClose }: OrderProps) {
   async function run(): Promise<void> {
-    const { order } = await petstore.orders.updateOrder({
-      orderId: idOf(before),
-      order: { complete: true },
-      updateMask: { paths: ["complete"] },
-      etag: before.etag,
-    });
-    if (order) written("order", order);
-    notify(`Order ${idOf(before)} is complete.`);
+    written("order", await petstore.orders.update(before.id, { complete: true }, { ifMatch: before.etag }));
+    notify(`Order ${before.id} is complete.`);
   }
   return (
-    <Confirm title={`Complete order ${idOf(before)}`} action="Complete" run={run} onClose={onClose}>
+    <Confirm title={`Complete order ${before.id}`} action="Complete" run={run} onClose={onClose}>
       <p>It is fulfilled for good: a complete order can be neither reopened nor cancelled.</p>
     </Confirm>
   );
@@ -126,12 +115,12 @@ function CompleteOrder({ order: before, onClose }: OrderProps) {
 
 function CancelOrder({ order, onClose }: OrderProps) {
   async function run(): Promise<void> {
-    await unlessGone(petstore.orders.deleteOrder({ orderId: idOf(order), etag: order.etag }), "ORDER_NOT_FOUND");
+    await unlessGone(petstore.orders.delete(order.id, { ifMatch: order.etag }), "ORDER_NOT_FOUND");
     written("order", order, true);
-    notify(`Order ${idOf(order)} is cancelled.`);
+    notify(`Order ${order.id} is cancelled.`);
   }
   return (
-    <Confirm title={`Cancel order ${idOf(order)}`} action="Cancel the order" run={run} onClose={onClose}>
+    <Confirm title={`Cancel order ${order.id}`} action="Cancel the order" run={run} onClose={onClose}>
       <p>Its units return to the stock.</p>
     </Confirm>
   );

@@ -1,4 +1,4 @@
-import { type NewPet, type Pet, PetStatus } from "@petstore/client";
+import type { NewPet, Pet } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
@@ -7,7 +7,7 @@ import { integer } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
-import { ListView, usePagedList } from "../parts/list-view.tsx";
+import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
 import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
@@ -38,8 +38,7 @@ export function Pets() {
           ...(categoryId !== undefined && { categoryId }),
           ...(id !== undefined && { id: [id] }),
         };
-        const { pets: items, nextPageToken } = await petstore.pets.listPets({ ...page, ...filter }, options);
-        return { items, nextPageToken };
+        return firstPage(petstore.pets.list({ ...page, ...filter }, options));
       },
     };
   });
@@ -112,7 +111,7 @@ export function Pets() {
 
 /** A coloured tile with the first letter of a name, the same for the same record. */
 const Avatar = ({ name, id }: Pick<Pet, "name" | "id">) => (
-  <span class="avatar" style={{ "--hue": `${(id % 6n) * 60n}` }} aria-hidden="true">
+  <span class="avatar" style={{ "--hue": `${(id % 6) * 60}` }} aria-hidden="true">
     {[...name][0]?.toUpperCase()}
   </span>
 );
@@ -125,8 +124,8 @@ function useFields(withStatus: string): readonly FieldSpec[] {
   const offered = useSignal<FieldSpec["options"]>([["", "Choose one"]]);
   useEffect(() => {
     const read = async () => {
-      const { categories, nextPageToken } = await petstore.categories.listCategories({ limit: OFFERED });
-      const options = categories.map(({ id, name }) => [`${id}`, `${name} (${id})`] as const);
+      const { items, nextPageToken } = await firstPage(petstore.categories.list({ limit: OFFERED }));
+      const options = items.map(({ id, name }) => [`${id}`, `${name} (${id})`] as const);
       offered.value = nextPageToken === "" && options.length > 0 ? [["", "Choose one"], ...options] : undefined;
     };
     read().catch(() => {
@@ -156,8 +155,7 @@ function CreatePet({ onClose }: { readonly onClose: () => void }) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
     const wanted = petOf(values);
-    const { pet } = await underKey(values, (requestId) => petstore.pets.createPet({ pet: wanted, requestId }));
-    if (!pet) return;
+    const pet = await underKey(values, (idempotencyKey) => petstore.pets.create(wanted, { idempotencyKey }));
     written("pet", pet);
     notify(`${pet.name} is pet ${pet.id}.`);
   }
@@ -172,14 +170,12 @@ interface PetProps {
 
 function EditPet({ pet, onClose }: PetProps) {
   async function submit(values: Values, etag: string): Promise<void> {
-    const answer = await petstore.pets.updatePet({ petId: pet.id, pet: petOf(values), etag });
-    if (!answer.pet) return;
-    written("pet", answer.pet);
+    written("pet", await petstore.pets.replace(pet.id, petOf(values), { ifMatch: etag }));
     notify(`Pet ${pet.id} is changed.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
-    const { pet: now } = await petstore.pets.getPet({ petId: pet.id });
-    return now && { values: valuesOf(now), etag: now.etag };
+    const now = await petstore.pets.get(pet.id);
+    return { values: valuesOf(now), etag: now.etag };
   }
   const fields = useFields(`as it is (${statusWord(pet.status)})`);
   const title = `Edit pet ${pet.id}`;
@@ -195,7 +191,7 @@ function EditPet({ pet, onClose }: PetProps) {
 
 function DeletePet({ pet, onClose }: PetProps) {
   async function run(): Promise<void> {
-    await unlessGone(petstore.pets.deletePet({ petId: pet.id, etag: pet.etag }), "PET_NOT_FOUND");
+    await unlessGone(petstore.pets.delete(pet.id, { ifMatch: pet.etag }), "PET_NOT_FOUND");
     written("pet", pet, true);
     notify(`${pet.name} is deleted.`);
   }
@@ -208,11 +204,10 @@ function DeletePet({ pet, onClose }: PetProps) {
 
 const valuesOf = ({ name, categoryId }: Pet): Values => ({ name, categoryId: `${categoryId}`, status: "" });
 
-function petOf({ name = "", categoryId = "", status = "" }: Values): Partial<Omit<NewPet, "$typeName" | "$unknown">> {
-  const listed = statusOf(status);
-  return {
+/** Without what was left empty: the petstore says what is missing. */
+const petOf = ({ name = "", categoryId = "", status = "" }: Values): NewPet =>
+  ({
     ...(name !== "" && { name }),
     ...(categoryId !== "" && { categoryId: integer("categoryId", categoryId) }),
-    ...(listed !== undefined && listed !== PetStatus.UNSPECIFIED && { status: listed }),
-  };
-}
+    status: statusOf(status),
+  }) as NewPet;

@@ -1,132 +1,145 @@
-/** The error that calls reject with, and how it is made from what a transport throws. */
-import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+/** The error that everything fails with, and how it is made of what a transport throws. */
+import { Code, ConnectError } from "@connectrpc/connect";
 import { ViolationsSchema } from "./gen/buf/validate/validate_pb.ts";
 import { ErrorInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
-import { ErrorReason } from "./gen/petstore/common/v1/error_reason_pb.ts";
-
-/** The reasons that the petstore sends: ErrorReason in the contract. */
-type Said = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">;
+import type { ErrorReason } from "./gen/petstore/common/v1/error_reason_pb.ts";
 
 /**
- * Why a call failed. The client adds these to the petstore's reasons:
- * - `CANCELLED`: the signal of the call was aborted.
- * - `UNREACHABLE`: no answer came, or none from a petstore. A write may have happened.
- * - `UNRECOGNIZED`: a reason that this version does not know; the message names it.
+ * Why something failed: a code of the contract, which a later version may add to, or one of the client's own:
+ * - `NOT_SENT`: the call makes no sense, or there is no credential for it. Nothing was sent.
+ * - `UNREACHABLE`: no answer came, or none of a petstore. A write may have happened.
+ * - `CANCELLED`: the signal of the call was aborted. A write may have happened.
  */
-export type Reason = Said | "CANCELLED" | "UNREACHABLE" | "UNRECOGNIZED";
+export type ErrorCode = Exclude<keyof typeof ErrorReason, "UNSPECIFIED"> | "CANCELLED" | "NOT_SENT" | "UNREACHABLE";
 
 /** What is wrong with one field of a request. */
 export interface Violation {
-  /** The path of the field, such as "pet.name"; "" for the message as a whole. */
+  /** Such as "name"; "" for the request as a whole. */
   readonly field: string;
   readonly message: string;
 }
 
-interface Failed<R extends Reason> extends Error {
-  readonly name: "PetstoreError";
-  readonly reason: R;
+interface More {
+  readonly status?: number;
+  readonly requestId?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly violations?: readonly Violation[] | undefined;
+  readonly cause?: unknown;
+}
+
+export class PetstoreError extends Error {
+  override readonly name = "PetstoreError";
+  readonly code: ErrorCode;
+  /** The HTTP status; 0 if no petstore answered. */
+  readonly status: number;
+  /** What to do about it, in a sentence. */
+  readonly advice: string;
   /** For the petstore's operator: names the request in its logs. */
   readonly requestId: string | undefined;
-  /** The error of the transport. */
-  readonly cause: ConnectError;
-}
+  /** After how long to try again, if the petstore said so. */
+  readonly retryAfterMs: number | undefined;
+  /** What is wrong with which field, if the code is VALIDATION_FAILED. */
+  readonly violations: readonly Violation[] | undefined;
 
-/** The caller sends too much, or the petstore can't answer now. */
-type Busy = "OVERLOADED" | "RATE_LIMITED" | "UNAVAILABLE";
+  constructor(code: string, message: string, { status = 0, requestId, retryAfterMs, violations, cause }: More = {}) {
+    super(message, { cause });
+    this.code = code as ErrorCode;
+    this.status = status;
+    this.advice = ADVICE[code] ?? ADVICE[status] ?? (status < 500 ? ADVICE[400] : ADVICE[500]) ?? "";
+    this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
+    this.violations = violations;
+  }
 
-/** A union by `reason`: in a `switch` over it, TypeScript knows the other members of each case. */
-export type PetstoreError =
-  | Failed<Exclude<Reason, "VALIDATION_FAILED" | Busy>>
-  | (Failed<"VALIDATION_FAILED"> & { readonly violations: readonly Violation[] })
-  /** After how many milliseconds to try again, if the petstore said so. */
-  | (Failed<Busy> & { readonly retryAfterMs: number | undefined });
-
-export const isPetstoreError = (error: unknown): error is PetstoreError =>
-  error instanceof Error && error.name === "PetstoreError" && "reason" in error;
-
-const isSaid = (reason: string): reason is Said => Object.hasOwn(ErrorReason, reason) && reason !== "UNSPECIFIED";
-
-/** Makes every call reject with a PetstoreError and nothing else. */
-export const withErrors = (next: Transport): Transport => ({
-  unary: (...call) => next.unary(...call).catch((thrown: unknown) => Promise.reject(petstoreError(thrown))),
-  async stream(...call) {
-    try {
-      const response = await next.stream(...call);
-      return { ...response, message: withErrorsOf(response.message) };
-    } catch (thrown) {
-      throw petstoreError(thrown);
-    }
-  },
-});
-
-async function* withErrorsOf<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* messages;
-  } catch (thrown) {
-    throw petstoreError(thrown);
+  /** By name, since a program may have two copies of this class: @petstore/testing has its own. */
+  static override [Symbol.hasInstance](value: unknown): value is PetstoreError {
+    return (value as Error | undefined)?.name === "PetstoreError";
   }
 }
 
-/**
- * The PetstoreError for what a transport threw. Without an answer, the request `sent` may be one that can't be encoded, such
- * as with a quantity of 1.5: then it was not sent, and the reason is VALIDATION_FAILED.
- */
-export function petstoreError(
-  thrown: unknown,
-  sent?: { desc: DescMessage; init: MessageInitShape<DescMessage> },
-): PetstoreError {
-  if (isPetstoreError(thrown)) return thrown;
+const ADVICE: Readonly<Record<string, string>> = {
+  NOT_SENT: "Nothing was sent. Correct the call.",
+  CANCELLED: "You aborted it. If it was a write, look whether it happened.",
+  UNREACHABLE: "Check the address, and whether the petstore runs. If it was a write, look whether it happened.",
+  CONCURRENT_UPDATE: "Try again.",
+  400: "Correct the request.",
+  401: "Give a valid credential.",
+  403: "Give a credential that has the scope.",
+  404: "Look for what there is. This is not, or is no more.",
+  409: "Read what is stored, which does not allow this now, and decide anew.",
+  410: "Begin again with a snapshot.",
+  412: "Read the record again, and send the change with its new etag.",
+  413: "Send less at once.",
+  422: "Take another idempotency key for another create.",
+  429: "Wait, for retryAfterMs if it is given, and try again.",
+  500: "Report it to the petstore's operator, with the requestId.",
+  503: "Try again later. If it was a write, look whether it happened.",
+  504: "Allow more time. If it was a write, look whether it happened.",
+};
+
+/** A PetstoreError for whatever was thrown. */
+export function petstoreError(thrown: unknown): PetstoreError {
+  if (thrown instanceof PetstoreError) return thrown;
   const cause = ConnectError.from(thrown);
-  const reason = reasonOf(cause);
-  const why = reason === "UNREACHABLE" && sent && whyNotEncoded(sent.desc, sent.init);
-  if (why) {
-    const own = { name: "PetstoreError", reason: "VALIDATION_FAILED", violations: [{ field: "", message: why }] };
-    return Object.assign(new Error(why, { cause }), own) as unknown as PetstoreError;
-  }
-  const message = reason === "UNRECOGNIZED" ? `${told(cause)}: ${cause.rawMessage}` : cause.rawMessage;
-  const own = {
-    name: "PetstoreError",
-    reason,
+  const code = codeOf(cause);
+  return new PetstoreError(code, cause.rawMessage, {
+    status: OWN.includes(code) ? 0 : (STATUS[code] ?? STATUS_OF[cause.code] ?? 500),
     requestId: cause.metadata.get("x-request-id") ?? undefined,
-    ...(reason === "VALIDATION_FAILED" && { violations: violationsOf(cause) }),
-    ...(isBusy(reason) && { retryAfterMs: retryAfterOf(cause) }),
-  };
-  return Object.assign(new Error(message, { cause }), own) as PetstoreError;
+    retryAfterMs: retryAfterMs(cause.metadata),
+    violations: code === "VALIDATION_FAILED" ? violationsOf(cause) : undefined,
+    cause,
+  });
 }
 
-function whyNotEncoded(desc: DescMessage, init: MessageInitShape<DescMessage>): string | undefined {
-  try {
-    toBinary(desc, create(desc, init));
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
-const isBusy = (reason: Reason): reason is Busy => ["OVERLOADED", "RATE_LIMITED", "UNAVAILABLE"].includes(reason);
-
-const told = (error: ConnectError) =>
-  error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === "petstore")?.reason;
-
-function reasonOf(error: ConnectError): Reason {
-  const reason = told(error);
-  if (reason !== undefined) return isSaid(reason) ? reason : "UNRECOGNIZED";
+function codeOf(error: ConnectError): string {
+  const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === "petstore");
+  if (info) return info.reason;
   if (error.code === Code.Canceled) return "CANCELLED";
   // The deadline passes here and at the server at once, and either may notice it first.
   return error.code === Code.DeadlineExceeded ? "DEADLINE_EXCEEDED" : "UNREACHABLE";
 }
 
+const OWN: readonly string[] = ["CANCELLED", "NOT_SENT", "UNREACHABLE"] satisfies ErrorCode[];
+
+/** The HTTP status of a code of the contract, where it is not that of its gRPC code. */
+const STATUS: Readonly<Record<string, number>> = {
+  ROUTE_NOT_FOUND: 404,
+  REQUEST_TIMEOUT: 408,
+  ENDPOINT_SUNSET: 410,
+  ETAG_MISMATCH: 412,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  MISDIRECTED_REQUEST: 421,
+  IDEMPOTENCY_KEY_REUSED: 422,
+};
+
+const STATUS_OF: Readonly<Partial<Record<Code, number>>> = {
+  [Code.InvalidArgument]: 400,
+  [Code.Unauthenticated]: 401,
+  [Code.PermissionDenied]: 403,
+  [Code.NotFound]: 404,
+  [Code.FailedPrecondition]: 409,
+  [Code.Aborted]: 409,
+  [Code.OutOfRange]: 410,
+  [Code.ResourceExhausted]: 429,
+  [Code.Unimplemented]: 501,
+  [Code.Unknown]: 502,
+  [Code.Unavailable]: 503,
+  [Code.DeadlineExceeded]: 504,
+};
+
+/** By the names that callers give: `categoryId` for pet.category_id. */
 const violationsOf = (error: ConnectError): Violation[] =>
   error.findDetails(ViolationsSchema).flatMap(({ violations }) =>
-    violations.map(({ field, message }) => ({
-      field: (field?.elements ?? []).map(({ fieldName }) => fieldName).join("."),
-      message,
-    })),
+    violations.map(({ field, message }) => {
+      const path = (field?.elements ?? []).map(({ fieldName }) => fieldName).join(".");
+      const own = path.replace(/^(pet|category|order|inventory)\./, "");
+      return { field: own.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), message };
+    }),
   );
 
-/** In milliseconds. The petstore sends seconds (RFC 9110, section 10.2.3). */
-function retryAfterOf(error: ConnectError): number | undefined {
-  const seconds = Number(error.metadata.get("retry-after") ?? Number.NaN);
+/** The petstore sends seconds (RFC 9110, section 10.2.3). */
+export function retryAfterMs(headers: Headers): number | undefined {
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
 }

@@ -1,10 +1,9 @@
 /** Watches changes without a gap, however often the stream ends. */
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import type { CallOptions } from "@connectrpc/connect";
-import { petstoreError, type Reason } from "./errors.ts";
-import { EventType } from "./gen/petstore/common/v1/watch_pb.ts";
-import { heard } from "./heard.ts";
-import type { RetryDeps } from "./retry.ts";
+import type { DescMessage, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
+import type { CallOptions, Calls } from "./calls.ts";
+import { type ErrorCode, petstoreError } from "./errors.ts";
+import { recordOf } from "./records.ts";
+import { untilSilent } from "./silence.ts";
 
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
@@ -12,8 +11,8 @@ const MAX_PAUSE_MS = 10_000;
 /** Attempts of a watch that has received nothing yet: the address may be wrong. */
 const MAX_FIRST_ATTEMPTS = 4;
 
-/** Reasons for the end of a stream after which another one may continue. */
-const passing: readonly Reason[] = [
+/** Codes for the end of a stream after which another one may continue. */
+const PASSING: readonly ErrorCode[] = [
   "CANCELLED", // not by the caller, whose signal is checked, too
   "DEADLINE_EXCEEDED",
   "OVERLOADED",
@@ -24,9 +23,9 @@ const passing: readonly Reason[] = [
   "UNREACHABLE",
 ];
 
-interface Told<Type extends string, T> {
+interface Event<Type extends string, T> {
   readonly type: Type;
-  /** Unique to this item, and the same if it comes again. */
+  /** Unique among the events of this kind of records, and the same if it comes again. */
   readonly id: string;
   /** The record as it was then, with its `etag`; the last state of a deleted one. */
   readonly record: T;
@@ -34,115 +33,97 @@ interface Told<Type extends string, T> {
   readonly resumeToken: string;
 }
 
-/** What happened to a record, and when. */
-export type Change<T> = Told<"created" | "updated" | "deleted", T> & { readonly time: Date };
+/** What happened to a record, and when (RFC 3339). */
+export type Change<T> = Event<"created" | "updated" | "deleted", T> & { readonly time: string };
 
-/** What a watch with a snapshot yields in addition. */
-export type Snapshot<T> =
+/** An existing record, in a snapshot. */
+export type Present<T> = Event<"present", T>;
+
+export type SnapshotMark =
   /** All existing records follow, and whatever came before is void. */
   | { readonly type: "snapshot" }
-  | Told<"present", T>
   /** The end of the existing records. Changes follow. */
   | { readonly type: "synced"; readonly resumeToken: string };
 
-/** Changes of T by a filter F. */
-export interface Watched<F, T> {
-  /**
-   * Yields changes from now on, from `resumeToken` on, or with `snapshot: true` after all existing records, until the loop is
-   * left or the signal is aborted. When a stream ends, also with its credential, or is silent for 45 s, another one continues
-   * where it ended, however long the petstore is unavailable. Nothing is missed, and what comes twice has the same `id`.
-   *
-   * Rejects with a PetstoreError if the petstore refuses, or can't be reached from the beginning (after four attempts).
-   * Rejects with EVENTS_EXPIRED if the petstore no longer knows the changes since the token; with `snapshot: true` it starts
-   * again with a snapshot instead.
-   */
-  watch<S extends boolean = false>(
-    filter?: F & { readonly snapshot?: S },
-    options?: Pick<CallOptions, "signal" | "headers">,
-  ): AsyncGenerator<Change<T> | (S extends true ? Snapshot<T> : never)>;
-}
+export type WatchOptions = Pick<CallOptions, "signal" | "headers">;
 
-interface Event {
-  readonly id: string;
-  readonly type: EventType;
-  readonly time?: Timestamp | undefined;
-}
-
-/** The messages that the streams of all services have in common. */
-interface Response {
-  readonly resumeToken: string;
-  readonly response:
-    | { case: "event"; value: Event }
-    | { case: "synced"; value: unknown }
-    | { case: "heartbeat"; value: unknown }
-    | { case: undefined; value?: undefined };
-}
-
-type EventOf<R extends Response> = Extract<R["response"], { case: "event" }>["value"];
-
-interface Resumable {
+export interface Resumable {
   readonly resumeToken?: string | undefined;
   readonly snapshot?: boolean | undefined;
 }
 
-/** Makes a watch from the RPC that streams the changes. */
-export function watched<F extends Resumable, R extends Response, T>(
-  open: (request: F & Resumable, options: CallOptions) => AsyncIterable<R>,
-  recordOf: (event: EventOf<R>) => T | undefined,
-  { random, sleep }: Pick<RetryDeps, "random" | "sleep">,
-): Watched<F, T> {
-  async function* watch(filter?: F, options: CallOptions = {}): AsyncGenerator<Change<T> | Snapshot<T>> {
-    const { signal } = options;
-    let resumeToken = filter?.resumeToken ?? "";
-    let isKnown = false;
-    for (let attempt = 1; ; attempt++) {
-      let retryAfterMs = 0;
-      try {
-        const request = { ...(filter as F), resumeToken };
-        for await (const message of heard((own) => open(request, { ...options, signal: own }), signal, sleep)) {
-          if (filter?.snapshot && !resumeToken) yield { type: "snapshot" };
-          isKnown = true;
-          attempt = 0;
-          resumeToken = message.resumeToken;
-          const change = changeOf(message, recordOf);
-          if (change) yield change;
-        }
-      } catch (thrown) {
-        const error = petstoreError(thrown);
-        const beginsAgain = error.reason === "EVENTS_EXPIRED" && filter?.snapshot && resumeToken;
-        // A stream ends when its credential becomes invalid. The next one asks for a new credential.
-        const isPassing = passing.includes(error.reason) || (error.reason === "UNAUTHENTICATED" && attempt === 0);
-        const isOver = !isPassing || (!isKnown && attempt === MAX_FIRST_ATTEMPTS);
-        if (signal?.aborted || (isOver && !beginsAgain)) throw error;
-        if (beginsAgain) resumeToken = "";
-        if ("retryAfterMs" in error) retryAfterMs = error.retryAfterMs ?? 0;
+/** One message of a stream: where to resume after it, and what it says unless it is a heartbeat. */
+export interface Told {
+  readonly resumeToken: string;
+  readonly event?: object | undefined;
+}
+
+/**
+ * Yields the events of a stream that `open` opens, and when it ends, of another one that continues where it ended. Ends when
+ * the signal is aborted.
+ */
+export async function* resumed(
+  name: string,
+  open: (resumeToken: string, signal: AbortSignal) => AsyncIterable<Told>,
+  filter: Resumable,
+  { signal }: WatchOptions,
+  { random, sleep, logger }: Pick<Calls, "random" | "sleep" | "logger">,
+): AsyncGenerator<object> {
+  let { resumeToken = "" } = filter;
+  let isKnown = false;
+  for (let attempt = 1; !signal?.aborted; attempt++) {
+    let pause = 0;
+    let why = "the stream has ended";
+    try {
+      for await (const told of untilSilent((own) => open(resumeToken, own), signal, sleep)) {
+        if (signal?.aborted) return;
+        if (filter.snapshot && !resumeToken) yield { type: "snapshot" };
+        isKnown = true;
+        attempt = 0;
+        resumeToken = told.resumeToken;
+        if (told.event) yield { ...told.event, resumeToken };
       }
-      if (!signal?.aborted)
-        await sleep(Math.max(random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt), retryAfterMs), signal);
+    } catch (thrown) {
+      if (signal?.aborted) return;
+      const error = petstoreError(thrown);
+      const beginsAgain = error.code === "EVENTS_EXPIRED" && filter.snapshot && resumeToken;
+      // A stream ends when its credential becomes invalid. The next one asks for a new credential.
+      const isPassing = PASSING.includes(error.code) || (error.code === "UNAUTHENTICATED" && attempt === 0);
+      const isOver = !isPassing || (!isKnown && attempt === MAX_FIRST_ATTEMPTS);
+      if (isOver && !beginsAgain) throw error;
+      if (beginsAgain) resumeToken = "";
+      pause = error.retryAfterMs ?? 0;
+      why = error.code;
     }
+    pause = Math.max(random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt), pause);
+    logger?.warn(`${name}: ${why}, again in ${Math.round(pause)} ms`);
+    await sleep(pause, signal);
   }
-  // The type of the items follows from the filter, which TypeScript can't tell here.
-  return { watch: watch as Watched<F, T>["watch"] };
 }
 
-/** Undefined for a heartbeat, and for what only a later version knows. */
-function changeOf<R extends Response, T>(
-  { resumeToken, response }: R,
-  recordOf: (event: EventOf<R>) => T | undefined,
-): Change<T> | Snapshot<T> | undefined {
-  if (response.case === "synced") return { type: "synced", resumeToken };
-  if (response.case !== "event") return undefined;
-  const { id, type, time } = response.value;
-  const record = recordOf(response.value);
-  if (record === undefined) return undefined;
-  const told = { id, record, resumeToken };
-  if (type === EventType.PRESENT) return { type: "present", ...told };
-  const known = time && typeOf(type);
-  return known && { type: known, ...told, time: timestampDate(time) };
+/** What the messages of all services' streams have in common. */
+interface Answer {
+  readonly resumeToken: string;
+  readonly response: { readonly case?: string; readonly value?: Message };
 }
 
-function typeOf(type: EventType) {
-  if (type === EventType.CREATED) return "created";
-  if (type === EventType.UPDATED) return "updated";
-  return type === EventType.DELETED ? "deleted" : undefined;
+/** The messages of an RPC that streams the changes of one kind of records. */
+export async function* eventsOf({ output }: DescMethodServerStreaming, messages: AsyncIterable<Message>) {
+  const event = output.field.event?.message as DescMessage;
+  for await (const message of messages) {
+    const { resumeToken, response } = message as unknown as Answer;
+    if (response.case === "synced") yield { resumeToken, event: { type: "synced" } };
+    else
+      yield { resumeToken, event: response.case === "event" ? eventOf(event, response.value as Message) : undefined };
+  }
 }
+
+/** Undefined for what only a later version knows. */
+function eventOf(desc: DescMessage, message: Message): object | undefined {
+  const { id, type, time, ...rest } = recordOf(desc, message) as Record<string, unknown>;
+  const [record] = Object.values(rest);
+  return isEventType(type) && record ? { type, id, ...(time !== undefined && { time }), record } : undefined;
+}
+
+export const isEventType = (type: unknown): boolean =>
+  ["present", "created", "updated", "deleted"].includes(type as string);

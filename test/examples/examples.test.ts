@@ -5,7 +5,7 @@ import { globSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
-import { createPetstore, PetStatus } from "@petstore/client";
+import { createPetstore } from "@petstore/client";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumMissing } from "../harness/chromium-program.ts";
@@ -91,11 +91,11 @@ async function expectSold(printed: string): Promise<void> {
   expect(statuses).toEqual(["available", "pending", "sold"]);
 
   const { pets, orders, inventory } = createPetstore({ baseUrl: petstore.http });
-  const [pet] = (await pets.listPets({ limit: 1 })).pets;
-  const [placed] = (await orders.listOrders({ limit: 1 })).orders;
+  const [pet] = (await pets.list({ limit: 1 }).pages().next()).value?.items ?? [];
+  const [placed] = (await orders.list({ limit: 1 }).pages().next()).value?.items ?? [];
   expect(pet?.name).toBe("Rex");
   expect(placed).toMatchObject({ petId: pet?.id, quantity: 1, complete: true });
-  expect((await inventory.getInventory({ petId: pet?.id })).item?.status).toBe(PetStatus.SOLD);
+  expect(await inventory.get(pet?.id ?? 0)).toMatchObject({ status: "sold" });
 }
 
 /** A compiler on a busy machine. */
@@ -150,15 +150,15 @@ describe.skipIf(chromiumMissing)("in a browser", () => {
 
   test(events, async () => {
     const { pets, categories } = createPetstore({ baseUrl: petstore.http });
-    const { category } = await categories.createCategory({ category: { name: "cats" } });
-    const { pet } = await pets.createPet({ pet: { name: "Tom", categoryId: category?.id } });
+    const category = await categories.create({ name: "cats" });
+    const pet = await pets.create({ name: "Tom", categoryId: category.id });
     const lines = await told(
       events,
       async (page) => {
-        await page.getByText(`Pet ${pet?.id} is available`).waitFor(); // of the snapshot
+        await page.getByText(`Pet ${pet.id} is available`).waitFor(); // of the snapshot
         await run(["sh examples/curl/order.sh"]);
       },
-      new RegExp(`Pet ${(pet?.id ?? 0n) + 1n} is sold`),
+      new RegExp(`Pet ${pet.id + 1} is sold`),
     );
     expect(lines.slice(-3).join("\n")).toMatch(/available\n.*pending\n.*sold/);
   });

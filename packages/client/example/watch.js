@@ -2,7 +2,7 @@ import { createPetstore } from "@petstore/client";
 
 const petstore = createPetstore({ baseUrl: process.env.PETSTORE_URL ?? "http://127.0.0.1:8080" });
 
-/** @type {Map<bigint, string>} What is in the shop, for as long as this runs. */
+/** @type {Map<number, string>} What is in the shop, for as long as this runs. */
 const shop = new Map();
 
 for await (const change of petstore.pets.watch({ snapshot: true })) {

@@ -7,10 +7,9 @@ afterAll(() => petstore.stop());
 beforeEach(() => petstore.reset());
 
 test("an order takes the pet", async () => {
-  await categories.createCategory({ category: { name: "dogs" } });
-  await pets.createPet({ pet: { name: "Rex", categoryId: 1n } });
-  const { order } = await orders.createOrder({ order: { petId: 1n } });
-  expect(order?.id).toBe(1n);
-  const again = orders.createOrder({ order: { petId: 1n } });
-  await expect(again).rejects.toMatchObject({ reason: "PET_NOT_AVAILABLE" });
+  await categories.create({ name: "dogs" });
+  await pets.create({ name: "Rex", categoryId: 1 });
+  const order = await orders.create({ petId: 1 });
+  expect(order).toMatchObject({ id: 1, quantity: 1, complete: false });
+  await expect(orders.create({ petId: 1 })).rejects.toMatchObject({ code: "PET_NOT_AVAILABLE" });
 });

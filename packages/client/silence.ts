@@ -6,7 +6,7 @@ const SILENCE_MS = 45_000;
 /**
  * Yields the messages of a stream, and throws when none has come for SILENCE_MS. The stream is closed however the loop ends.
  */
-export async function* heard<M>(
+export async function* untilSilent<M>(
   open: (signal: AbortSignal) => AsyncIterable<M>,
   signal: AbortSignal | undefined,
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,

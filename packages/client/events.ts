@@ -1,0 +1,110 @@
+/** Watches all kinds of records by one connection: `GET /events`, as lines of JSON. */
+import type { Calls } from "./calls.ts";
+import { PetstoreError, retryAfterMs } from "./errors.ts";
+import { readLines } from "./lines.ts";
+import type { Category, InventoryItem, Order, Pet } from "./records.ts";
+import {
+  type Change,
+  isEventType,
+  type Present,
+  type Resumable,
+  resumed,
+  type SnapshotMark,
+  type Told,
+  type WatchOptions,
+} from "./watch.ts";
+
+export interface RecordTypes {
+  readonly pet: Pet;
+  readonly category: Category;
+  readonly order: Order;
+  readonly inventory: InventoryItem;
+}
+
+export type RecordType = keyof RecordTypes;
+
+type Of<R> = { readonly recordType: R };
+
+export interface StoreFilter<R extends RecordType> {
+  /** Only these. Without it all; with `petId` all but categories, which belong to no pet. */
+  readonly types?: readonly R[] | undefined;
+  /** Only these pets, orders for them and their stock. */
+  readonly petId?: number | readonly number[] | undefined;
+  readonly resumeToken?: string | undefined;
+}
+
+/** What happens in the store. It is watched and resumed as the records of one kind are. */
+export type WatchStore = <R extends RecordType = RecordType, S extends boolean = false>(
+  filter?: StoreFilter<R> & { readonly snapshot?: S | undefined },
+  options?: WatchOptions,
+) => AsyncGenerator<
+  | { [K in R]: Change<RecordTypes[K]> & Of<K> }[R]
+  | (S extends true ? { [K in R]: Present<RecordTypes[K]> & Of<K> }[R] | SnapshotMark : never)
+>;
+
+interface Gateway {
+  readonly baseUrl?: string | undefined;
+  readonly fetch?: typeof fetch | undefined;
+}
+
+export function watchStore({ baseUrl, fetch }: Gateway, calls: Calls): WatchStore {
+  async function* open(filter: StoreFilter<RecordType> & Resumable, lastEventId: string, options: WatchOptions) {
+    if (baseUrl === undefined) throw new PetstoreError("NOT_SENT", "watch() goes to a gateway: it needs a baseUrl.");
+    const { types, petId, snapshot } = filter;
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries({ types, petId, snapshot, lastEventId }))
+      if (value !== undefined && value !== "") query.set(name, `${value}`);
+    const headers = await calls.headers(options.headers);
+    headers.set("Accept", "application/x-ndjson");
+    const url = `${baseUrl.replace(/\/$/, "")}/events?${query}`;
+    const response = await (fetch ?? globalThis.fetch)(url, { headers, signal: options.signal ?? null });
+    if (!response.ok || !response.body) throw await refusal(response);
+    for await (const line of readLines(response.body)) yield toldBy(line as Line);
+  }
+  const watch = (filter: StoreFilter<RecordType> & Resumable = {}, options: WatchOptions = {}) =>
+    resumed("events", (token, signal) => open(filter, token, { ...options, signal }), filter, options, calls);
+  // The type of what it yields follows from the filter, which TypeScript can't tell here.
+  return watch as WatchStore;
+}
+
+async function refusal(response: Response): Promise<PetstoreError> {
+  const record = (await response.json().catch(() => undefined)) as Refusal | undefined;
+  if (typeof record?.code !== "string")
+    return new PetstoreError("UNREACHABLE", `no petstore answers: ${response.status}`);
+  return new PetstoreError(record.code, record.message, {
+    status: record.status,
+    requestId: response.headers.get("x-request-id") ?? undefined,
+    retryAfterMs: retryAfterMs(response.headers),
+  });
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly status: number;
+}
+
+interface Line {
+  readonly id: string;
+  readonly event?: string;
+  readonly data?: Refusal & CloudEvent;
+}
+
+interface CloudEvent {
+  readonly id: string;
+  readonly time?: string;
+  readonly etag: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+function toldBy({ id, event = "", data }: Line): Told {
+  if (event === "error" && data) throw new PetstoreError(data.code, data.message, { status: data.status });
+  const [, recordType = "", type] = event.split(".");
+  if (recordType === "synced") return { resumeToken: id, event: { type: "synced" } };
+  if (!data || !isEventType(type)) return { resumeToken: id };
+  const { time, etag } = data;
+  // A status that only a later version knows is a number.
+  const { status, ...rest } = data.data;
+  const record = { ...rest, ...(status !== undefined && { status: `${status}` }), etag };
+  return { resumeToken: id, event: { recordType, type, id: data.id, ...(time && { time }), record } };
+}
