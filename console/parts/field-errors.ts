@@ -13,10 +13,12 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Reads typed text as an integer of as many digits as a number holds exactly. @throws InvalidInput */
+/** Reads typed text as an integer that a number holds exactly. @throws InvalidInput */
 export function integer(field: string, text: string): number {
-  if (!/^-?\d{1,15}$/.test(text.trim())) throw new InvalidInput(field, "must be an integer of 15 digits at most");
-  return Number(text.trim());
+  const value = Number(text);
+  if (!/^-?\d+$/.test(text.trim())) throw new InvalidInput(field, "must be an integer");
+  if (!Number.isSafeInteger(value)) throw new InvalidInput(field, `must be ${Number.MAX_SAFE_INTEGER} at most`);
+  return value;
 }
 
 /** Reads typed text as an integer of 32 bits. `least` is the least that the petstore takes there. @throws InvalidInput */

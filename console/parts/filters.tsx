@@ -78,5 +78,5 @@ export function IdFilter({ name, label }: { readonly name: string; readonly labe
 /** The identifier that the address filters by. */
 export function idIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? "";
-  return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+  return /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
 }

@@ -139,7 +139,9 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await page.keyboard.press("ArrowRight");
     expect(await form.locator("pre").textContent()).toBe(`curl '${petstore.http}/categories?limit=25'`);
     await page.keyboard.press("End");
-    expect(await form.locator("pre").textContent()).toContain("petstore.categories.listCategories({ limit: 25 })");
+    expect(await form.locator("pre").textContent()).toContain(
+      "await petstore.categories.list({ limit: 25 }).pages().next();",
+    );
     await page
       .getByLabel("The answer", { exact: true })
       .getByText(/HTTP\/1\.1 200 OK[\s\S]*for all to see/)

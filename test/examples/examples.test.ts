@@ -2,12 +2,15 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { createPetstore } from "@petstore/client";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { chromiumMissing } from "../harness/chromium-program.ts";
 import { exampleToolsMissing, HEY_API, pathFor, TYPESCRIPT } from "../harness/example-tools.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
@@ -161,6 +164,37 @@ describe.skipIf(chromiumMissing)("in a browser", () => {
       new RegExp(`Pet ${pet.id + 1} is sold`),
     );
     expect(lines.slice(-3).join("\n")).toMatch(/available\n.*pending\n.*sold/);
+  });
+});
+
+describe.skipIf(chromiumMissing)("the client package", () => {
+  test("in a page by React and Vite, whose server passes calls on to the petstore", async () => {
+    const { build, preview } = await import("vite");
+    vi.stubEnv("PETSTORE_URL", petstore.http);
+    const outDir = await mkdtemp(join(tmpdir(), "shop-"));
+    // Preact is React to a program as small as this one.
+    const alias = { "react-dom/client": "preact/compat/client", react: "preact/compat" };
+    const config = {
+      root: "packages/client/example/shop",
+      resolve: { alias },
+      build: { outDir },
+      logLevel: "error",
+    } as const;
+    await build(config);
+    const server = await preview({ ...config, preview: { host: "127.0.0.1", port: 0 } });
+    const { startChromium } = await import("../harness/chromium.ts");
+    await using chromium = await startChromium();
+    const page = await chromium.newPage();
+    await page.goto(server.resolvedUrls?.local[0] ?? "");
+    const { pets, categories } = createPetstore({ baseUrl: petstore.http });
+    const category = await categories.create({ name: "horses" });
+    await pets.create({ name: "Beauty", categoryId: category.id });
+    await page.getByText("Beauty is available").waitFor();
+    await page.getByRole("button", { name: "Order Beauty" }).click();
+    await page.getByText(/^Order \d+ is placed\.$/).waitFor();
+    await page.getByText("Beauty is pending").waitFor();
+    await server.close();
+    await rm(outDir, { recursive: true });
   });
 });
 
