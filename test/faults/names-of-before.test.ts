@@ -1,7 +1,7 @@
 /** A petstore whose records were stored before names could be searched. */
 import { type Doc, put, schema } from "@petstore/store/port";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { MARKS } from "../../services/resource/folded-names.ts";
+import { MARKS } from "../../services/records/folded-names.ts";
 import { openShop, type Shop } from "../api/cases/shop.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";

@@ -34,7 +34,7 @@ test("the time for a request does not count once the caller has said hello", asy
   const session = connectHttp2(url).on("error", () => {});
   onTestFinished(() => session.destroy());
   const later = session.request({ ":method": "POST", ":path": "/" }).on("error", () => {});
-  await once(later, "close");
+  await once(later.resume(), "close");
   link.send({ calls: [{ id: 1, method: 1, message: new Uint8Array([8, 1]) }] });
   await link.count(2);
 });
