@@ -361,29 +361,8 @@ test("a caller that waits for 100 Continue is served", async () => {
   expect(answer).toContain("HTTP/1.1 200 OK");
 });
 
-describe("with a limit of its own that is larger than what a request's fields can hold", () => {
-  let large: Awaited<ReturnType<typeof start>>;
-  beforeAll(async () => {
-    large = await start(`http://127.0.0.1:${portOf(service)}`, {
-      limits: { rpcBytes: 1024 * KIB, requestMs: testLimits.requestMs },
-    });
-  });
-  afterAll(() => large.app.close());
-  const send = (body: string, headers: Record<string, string> = {}) =>
-    large.call(`/api/${PetService.typeName}/GetPet`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body,
-    });
-
-  test("refuses what the fields can't hold", async () => {
-    const { status, text } = await send(`{"petId":"1"${" ".repeat(66_000)}}`);
-    expect([status, text]).toEqual([429, expect.stringContaining("larger than 65574 bytes")]);
-  });
-
-  test("quotes little of a header", async () => {
-    const { text } = await send("{}", { "content-encoding": "x".repeat(12_000) });
-    expect(text).toContain("unknown compression");
-    expect(text.length).toBeLessThan(1000);
-  });
+test("an error quotes little of a header", async () => {
+  const { text } = await gateway.call(GET_PET, post("{}", { "content-encoding": "x".repeat(12_000) }));
+  expect(text).toContain("unknown compression");
+  expect(text.length).toBeLessThan(2000);
 });

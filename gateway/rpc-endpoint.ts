@@ -9,9 +9,8 @@ import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { judgeTypes } from "@petstore/rpc/server/call-types";
 import { limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
+import { dropEndlessTimeout } from "@petstore/rpc/server/endless-timeouts";
 import { limitCall } from "@petstore/rpc/server/message-limit";
-import { shortenProtocolFields } from "@petstore/rpc/server/protocol-fields";
-import { maxRequestBytes } from "@petstore/rpc/server/request-limit";
 import { isServed } from "@petstore/rpc/server/routes";
 import { beforeFailure, ensureQuery, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import { endedBy } from "@petstore/rpc/server/until";
@@ -39,7 +38,6 @@ export const rpcEndpoint =
 
 async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Promise<void> {
   const { services, limits, clock, draining } = options;
-  const maxBytesOf = (method: DescMethod) => Math.min(limits.rpcBytes, maxRequestBytes(method));
   app.removeAllContentTypeParsers();
 
   const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
@@ -61,12 +59,13 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
       ensureQuery(context, errors);
     },
     routes: (router) => {
-      const forwarding = { clock, requestMs: limits.requestMs, maxBytesOf, draining };
+      const forwarding = { clock, requestMs: limits.requestMs, draining };
       for (const service of services) forward(router, service, forwarding);
       for (const [i, handler] of router.handlers.entries())
         router.handlers[i] = Object.assign(async (call: UniversalServerRequest) => {
           const { request } = exchangeOf({ values: call.contextValues });
-          const limited = limitCall(shortenProtocolFields(call), request.raw, maxBytesOf(handler.method), errors);
+          dropEndlessTimeout(call.header);
+          const limited = limitCall(call, request.raw, handler.method, limits.rpcBytes, errors);
           const answer = await handler(limited);
           // The plugin sends its answers past Fastify's hooks, one of which adds the rate headers.
           for (const [name, value] of Object.entries(app.rateHeaders(request)))

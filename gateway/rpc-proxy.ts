@@ -50,8 +50,6 @@ export interface ForwardOptions extends Pick<Runtime, "clock"> {
    * Time limit of a unary RPC in milliseconds, from the arrival of its request. A stream has no limit but its caller's own.
    */
   readonly requestMs: number;
-  /** Maximum size of a method's request message, in bytes. */
-  readonly maxBytesOf: (method: DescMethod) => number;
   /** Ends streams between two messages. Their callers reconnect and continue after the last message that they have. */
   readonly draining?: AbortSignal | undefined;
 }
@@ -63,7 +61,7 @@ export interface ForwardOptions extends Pick<Runtime, "clock"> {
 export function forward(
   router: ConnectRouter,
   { desc, transport }: { readonly desc: DescService; readonly transport: Transport },
-  { clock, requestMs, maxBytesOf, draining = new AbortController().signal }: ForwardOptions,
+  { clock, requestMs, draining = new AbortController().signal }: ForwardOptions,
 ): void {
   const unary = (method: DescMethodUnary) => async (message: Message, context: HandlerContext) => {
     const exchange = exchangeOf(context);
@@ -109,8 +107,7 @@ export function forward(
     };
 
   for (const method of desc.methods.filter(isServed))
-    if (isUnary(method)) router.rpc(method, unary(method) as never, { readMaxBytes: maxBytesOf(method) });
-    else router.rpc(method, streaming(method) as never, { readMaxBytes: maxBytesOf(method) });
+    router.rpc(method, (isUnary(method) ? unary(method) : streaming(method)) as never);
 }
 
 const STOPS = "The gateway stops. Call again: another one goes on.";

@@ -119,16 +119,26 @@ export interface Deadline {
   readonly at: number;
   /** Milliseconds until the deadline; negative after it. */
   remaining(): number;
-  /** The timeout of a call that is made now: the remaining milliseconds, at least 1; undefined if there is no limit. */
+  /**
+   * The timeout of a call that is made now: the remaining whole milliseconds, at least 1. Undefined if there is no limit, or
+   * one of more digits than gRPC has for it: then the call ends when its caller does.
+   */
   timeoutMs(): number | undefined;
 }
 
 /** The longest time that a timer of Node can be set to, about 25 days. Node fires a longer timer at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** The largest value of a timeout in gRPC: eight digits ("gRPC over HTTP2", TimeoutValue). */
+const LONGEST_TIMEOUT_MS = 99_999_999;
+
 /** The deadline `ms` milliseconds from now; no limit if `ms` is undefined. */
 export function deadlineAfter(clock: Clock, ms = Number.POSITIVE_INFINITY): Deadline {
   const at = clock() + ms;
   const remaining = () => at - clock();
-  return { at, remaining, timeoutMs: () => (ms === Number.POSITIVE_INFINITY ? undefined : Math.max(1, remaining())) };
+  const timeoutMs = () => {
+    const left = Math.ceil(remaining());
+    return left > LONGEST_TIMEOUT_MS ? undefined : Math.max(1, left) || 1; // not NaN
+  };
+  return { at, remaining, timeoutMs };
 }

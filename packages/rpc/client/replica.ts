@@ -1,7 +1,7 @@
 /** One process of a service, as its callers see it: an HTTP/2 connection for unary calls and one for streams. */
 import { constants, type Http2Session } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Clock } from "@petstore/runtime/clock";
 import type { Logger } from "@petstore/runtime/log";
@@ -77,7 +77,6 @@ export function openReplica(url: string, options: ReplicaOptions) {
       // Compressing a response costs more than sending it to the next process as it is.
       acceptCompression: [],
       interceptors: [
-        sayTimeout,
         (next) => (request) => {
           for (const [name, value] of Object.entries(shown)) request.header.set(name, value);
           return next(request);
@@ -113,18 +112,6 @@ export function openReplica(url: string, options: ReplicaOptions) {
     },
   };
 }
-
-/** The largest value of a timeout, in any unit: eight digits ("gRPC over HTTP2", TimeoutValue). */
-const LONGEST_TIMEOUT = 99_999_999;
-
-/** Corrects connect-node 2.2, which writes fractions of milliseconds and more than eight digits: servers may reject these. */
-const sayTimeout: Interceptor = (next) => (request) => {
-  const name = "grpc-timeout";
-  const ms = Number.parseFloat(request.header.get(name) ?? "");
-  if (ms > LONGEST_TIMEOUT) request.header.set(name, `${Math.min(LONGEST_TIMEOUT, Math.ceil(ms / 1000))}S`);
-  else if (!Number.isInteger(ms) && ms > 0) request.header.set(name, `${Math.ceil(ms)}m`);
-  return next(request);
-};
 
 /** Bytes of a stream that may wait for a slow reader: HTTP/2's initial window (RFC 9113, 6.9.2). */
 const WAITING_BYTES = 65_535;

@@ -78,11 +78,9 @@ function tlsOf({ cert, key }: { readonly cert: Uint8Array; readonly key: Uint8Ar
 }
 
 /**
- * A router that remembers the context of each call. It can write the suite's messages within `Any` as JSON. It limits
- * requests as the suite wants; a service limits them by what their fields can hold.
+ * A router that remembers the context of each call. It can write the suite's messages within `Any` as JSON.
  */
 function observed(router: ConnectRouter): ConnectRouter {
-  const limit = wanted.messageReceiveLimit;
   const rpc = (method: DescMethod, handle: Handle, given?: object) =>
     router.rpc(
       method,
@@ -90,7 +88,7 @@ function observed(router: ConnectRouter): ConnectRouter {
         contexts.set(request, context);
         return handle(request, context);
       }) as Handle as never,
-      { ...given, jsonOptions: { ...strictJson, registry }, ...(limit > 0 && { readMaxBytes: limit }) },
+      { ...given, jsonOptions: { ...strictJson, registry } },
     );
   return { ...router, rpc: rpc as ConnectRouter["rpc"] };
 }
@@ -115,7 +113,7 @@ const server = await startRpcServer({
   log,
   health,
   tls: wanted.useTls && wanted.serverCreds ? tlsOf(wanted.serverCreds) : undefined,
-  maxBytesOf: wanted.messageReceiveLimit > 0 ? () => wanted.messageReceiveLimit : undefined,
+  maxBytes: wanted.messageReceiveLimit || undefined,
   dispatcher: {
     ...dispatcher,
     stream: streamed,

@@ -3,7 +3,6 @@ import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "nod
 import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Deadline } from "../call.ts";
 import { markNeverRan } from "../client/failed-call.ts";
 import {
   type CallSchema,
@@ -97,7 +96,7 @@ export function openStream(
       const id = unanswered.add(call);
       call.onGiveUp = () => cancel(id);
       const { method, headers, bytes, deadline } = call.made;
-      return { id, method: numberOf(method), timeoutMs: timeoutOf(deadline), ...headers, message: bytes };
+      return { id, method: numberOf(method), timeoutMs: deadline.timeoutMs() ?? 0, ...headers, message: bytes };
     });
     for (const part of parts(inits, bytesOfCall)) write({ methods: methods.splice(0), calls: part });
   }
@@ -169,13 +168,4 @@ export function openStream(
   });
   stream.write(toFrame(LinkRequestSchema, { hello: { version: LINK_VERSION } }));
   return promise;
-}
-
-/** The largest value of `timeout_ms`: 49 days. */
-const MAX_TIMEOUT_MS = 0xffff_ffff;
-
-/** The remaining milliseconds of a call, as a uint32: 0 if there is no limit, 1 if the remainder is not a number. */
-function timeoutOf(deadline: Deadline): number {
-  const left = deadline.timeoutMs();
-  return left === undefined ? 0 : Math.min(MAX_TIMEOUT_MS, Math.ceil(left)) || 1;
 }

@@ -4,8 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { noSuchRpc } from "../server/error-answer.ts";
-import { MAX_MESSAGE_BYTES, tooLarge } from "../server/message-limit.ts";
-import { maxRequestBytes } from "../server/request-limit.ts";
+import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { bytesOfAnswer, LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
 import { failedAnswer, fromCallHeaders, toFields } from "./metadata.ts";
 
@@ -82,7 +81,6 @@ async function run(
   const { id } = call;
   try {
     if (!method) throw noSuchRpc(dispatcher.errors);
-    if (call.message.length > maxRequestBytes(method)) throw tooLarge(dispatcher.errors, maxRequestBytes(method));
     const request = read(method, call);
     const { message, headers } = await dispatcher.invoke(method, request.message, {
       headers: request.headers,

@@ -3,12 +3,13 @@
  * memory than everything else together. Connect's own functions read the request and write the status, so a caller can't tell
  * the difference. Nothing of the request is kept once its message was read.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { DescMethod, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type Compression,
   compressionNegotiate,
+  createAsyncIterable,
   createMethodSerializationLookup,
   encodeEnvelope,
   envelopeCompress,
@@ -28,9 +29,10 @@ import {
 } from "@connectrpc/connect/protocol-grpc";
 import { isGone } from "connect-transcoder/server/node-http";
 import type { Dispatcher } from "./dispatcher.ts";
-import { limitMessages, MAX_MESSAGE_BYTES, PREFIX_BYTES } from "./message-limit.ts";
-import { shortHeadersOf } from "./protocol-fields.ts";
+import { dropEndlessTimeout } from "./endless-timeouts.ts";
+import { MAX_MESSAGE_BYTES, PREFIX_BYTES, readMessage } from "./message-limit.ts";
 import type { Caller } from "./routes.ts";
+import { sayable } from "./unreadable-message.ts";
 
 export interface GrpcStreamOptions {
   readonly dispatcher: Pick<Dispatcher, "stream" | "errors" | "clock">;
@@ -96,7 +98,7 @@ export function serveGrpcStream(
     caller: Caller,
     responseHeaders: Headers,
   ): Promise<Opened> {
-    const headers = shortHeadersOf(request.headers);
+    const headers = headersOf(request.headers);
     const timeout = parseTimeout(headers.get(headerTimeout), Number.MAX_SAFE_INTEGER);
     const deadline = dispatcher.clock() + (timeout.timeoutMs ?? 0);
     const [requested, accepted] = [headers.get(headerEncoding), headers.get(headerAcceptEncoding)];
@@ -110,7 +112,7 @@ export function serveGrpcStream(
     if (timeout.error) throw timeout.error;
     const message = await only(
       pipe(
-        limitMessages(request, contentTypeProto, maxBytes, dispatcher.errors),
+        createAsyncIterable([await readMessage(request, contentTypeProto, maxBytes, dispatcher.errors)]),
         transformSplitEnvelope(maxBytes),
         transformDecompressEnvelope(compression.request, maxBytes),
         transformParseEnvelope<Message>(input as never),
@@ -145,6 +147,15 @@ export function serveGrpcStream(
       }
     }
   };
+}
+
+/** The headers of a request as Connect passes them on. */
+function headersOf(fields: IncomingHttpHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(fields))
+    if (!name.startsWith(":")) for (const one of [value ?? []].flat()) headers.append(name, one);
+  dropEndlessTimeout(headers);
+  return headers;
 }
 
 /** The message of a request that must have exactly one. Throws UNIMPLEMENTED otherwise. */
@@ -196,6 +207,5 @@ function end(response: ServerResponse, headers: Headers, error?: ConnectError): 
 
 function statusOf(error: unknown): ConnectError {
   if (!(error instanceof ConnectError)) return new ConnectError("internal error", Code.Internal);
-  // An error may quote half of a surrogate pair, which can't be encoded.
-  return Object.assign(error, { rawMessage: error.rawMessage.toWellFormed() });
+  return Object.assign(error, { rawMessage: sayable(error.rawMessage) });
 }

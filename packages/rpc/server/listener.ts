@@ -1,6 +1,5 @@
 /** Routes each request of a server to a link, to a stream in binary gRPC, or to Connect, with what is known of its caller. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
 import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
@@ -14,10 +13,10 @@ import { answerPlainly, inWords, type PlainAnswer } from "../http/plain-answer.t
 import type { LinkServer } from "../link/server.ts";
 import { judgeTypes } from "./call-types.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { dropEndlessTimeout } from "./endless-timeouts.ts";
 import { NO_SUCH_RPC, unknownRpcAnswer } from "./error-answer.ts";
 import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { limitCall } from "./message-limit.ts";
-import { shortenProtocolFields } from "./protocol-fields.ts";
 import { type Caller, callerKey, isServerStreaming } from "./routes.ts";
 import { endedBy } from "./until.ts";
 
@@ -28,13 +27,13 @@ export interface ListenerOptions {
   readonly links: LinkServer;
   readonly log: Logger;
   readonly dispatcher: Dispatcher;
-  readonly maxBytesOf: (method: DescMethod) => number;
+  readonly maxBytes: number;
   readonly addressOf: CallerAddress;
 }
 
 export function createListener(
   handlers: readonly UniversalHandler[],
-  { gate, compressions, links, log, dispatcher, maxBytesOf, addressOf }: ListenerOptions,
+  { gate, compressions, links, log, dispatcher, maxBytes, addressOf }: ListenerOptions,
 ): Handler {
   const { errors, asksCallers } = dispatcher;
   const byPath = new Map(
@@ -47,10 +46,8 @@ export function createListener(
   };
   const streams = new Map<string, ServeStream>();
   for (const { method, requestPath } of handlers)
-    if (isServerStreaming(method)) {
-      const maxBytes = maxBytesOf(method);
+    if (isServerStreaming(method))
       streams.set(requestPath, serveGrpcStream(method, { dispatcher, gate, compressions, maxBytes, giveUp }));
-    }
   const serveByConnect = async (
     handler: UniversalHandler,
     caller: Caller,
@@ -59,9 +56,10 @@ export function createListener(
   ) => {
     try {
       const values = createContextValues().set(callerKey, caller);
-      const call = shortenProtocolFields(universalRequestFromNodeRequest(request, response, undefined, values));
+      const call = universalRequestFromNodeRequest(request, response, undefined, values);
+      dropEndlessTimeout(call.header);
       const { promise: ended, resolve } = Promise.withResolvers<void>();
-      handler(limitCall(call, request, maxBytesOf(handler.method), errors))
+      handler(limitCall(call, request, handler.method, maxBytes, errors))
         .then(({ body, ...head }) => {
           if (!body) resolve();
           const whole = body && endedBy(call.signal, noting(body, resolve));

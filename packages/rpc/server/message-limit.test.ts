@@ -6,31 +6,28 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { envelope } from "../fixtures/envelope.ts";
-import { limitMessages, limitUnpacked, PREFIX_BYTES, UNPACKED_AT_A_TIME } from "./message-limit.ts";
+import { limitUnpacked, readMessage, UNPACKED_AT_A_TIME } from "./message-limit.ts";
 
 const LIMIT = 300;
 const message = (bytes: number): Buffer => envelope(Buffer.alloc(bytes, "x"));
 const pieces = (bytes: Buffer, size: number): Buffer[] =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
-const read = async (chunks: Buffer[], contentType: string) =>
-  Buffer.concat(
-    await Array.fromAsync(limitMessages(Readable.from(chunks, { objectMode: false }), contentType, LIMIT, errors)),
-  );
+const read = (chunks: Buffer[], contentType: string, announced?: number) =>
+  readMessage(Readable.from(chunks, { objectMode: false }), contentType, LIMIT, errors, announced);
+const TOO_LARGE = "The message is larger than 300 bytes.";
 
 describe.each([1, 3, 7, 1000])("in chunks of %i", (size) => {
   test.each(["application/grpc", "application/grpc+proto", "application/grpc-web", "application/connect+json"])(
-    "%s: each message counts by itself",
+    "%s: the message counts without its prefix",
     async (type) => {
-      const body = Buffer.concat([message(LIMIT), message(0), message(LIMIT), message(5)]);
-      expect(await read(pieces(body, size), type)).toEqual(body);
-      const tooLarge = pieces(Buffer.concat([message(LIMIT), message(LIMIT + 1)]), size);
-      await expect(read(tooLarge, type)).rejects.toThrow("The message is larger than 300 bytes.");
+      expect(await read(pieces(message(LIMIT), size), type)).toEqual(message(LIMIT));
+      await expect(read(pieces(message(LIMIT + 1), size), type)).rejects.toThrow(TOO_LARGE);
     },
   );
 
   test.each(["application/proto", "application/json", ""])("%s: the body is the message", async (type) => {
     expect(await read(pieces(Buffer.alloc(LIMIT), size), type)).toHaveLength(LIMIT);
-    await expect(read(pieces(Buffer.alloc(LIMIT + 1), size), type)).rejects.toThrow("larger than 300 bytes");
+    await expect(read(pieces(Buffer.alloc(LIMIT + 1), size), type)).rejects.toThrow(TOO_LARGE);
   });
 });
 
@@ -50,7 +47,7 @@ test.each(["application/proto", "application/grpc"])(
     const [request] = (await once(server, "request")) as [Http2ServerRequest];
     stream.close(constants.NGHTTP2_CANCEL);
     await once(request, "aborted");
-    const bytes = Array.fromAsync(limitMessages(request, type, LIMIT, errors));
+    const bytes = readMessage(request, type, LIMIT, errors);
     expect(
       await bytes.then(
         () => "a message",
@@ -60,26 +57,16 @@ test.each(["application/proto", "application/grpc"])(
   },
 );
 
-test.each(["application/json", "application/grpc"])(
-  "%s: a message that comes byte by byte is few pieces",
-  async (type) => {
-    const body = message(LIMIT - PREFIX_BYTES);
-    const source = Readable.from(pieces(body, 1), { objectMode: false });
-    const found = await Array.fromAsync(limitMessages(source, type, LIMIT, errors));
-    expect(Buffer.concat(found)).toEqual(body);
-    expect(found.length).toBeLessThanOrEqual(5);
-  },
-);
-
-test("a message that is announced as too large is refused before it comes", async () => {
-  const announced = message(2 ** 20).subarray(0, 5);
-  await expect(read([announced], "application/grpc")).rejects.toThrow("larger than 300 bytes");
+test("a message that is announced as too large is refused before it comes, and by its prefix where it never does", async () => {
+  const never = new Readable({ read() {} });
+  await expect(readMessage(never, "application/json", LIMIT, errors, LIMIT + 1)).rejects.toThrow(TOO_LARGE);
+  await expect(read([message(2 ** 20).subarray(0, 5)], "application/grpc")).rejects.toThrow(TOO_LARGE);
 });
 
 test("what follows a refused message is read and dropped", async () => {
   const source = Readable.from(pieces(message(10_000), 100), { objectMode: false });
-  await expect(Array.fromAsync(limitMessages(source, "application/grpc", LIMIT, errors))).rejects.toThrow();
-  await new Promise((resolve) => source.once("end", resolve));
+  await expect(readMessage(source, "application/grpc", LIMIT, errors)).rejects.toThrow();
+  await expect.poll(() => source.readableEnded).toBe(true);
 });
 
 test("few messages are unpacked at a time, and all in the end, whether or not one fails", async () => {

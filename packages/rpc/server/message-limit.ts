@@ -1,6 +1,7 @@
-/** Limits the size of messages: a larger one is refused as soon as its size is known. */
+/** Limits the size of messages, and counts the memory that they take. */
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { readBody } from "connect-transcoder/request/body";
@@ -20,62 +21,65 @@ export const PREFIX_BYTES = 5;
 export function limitCall<C extends UniversalServerRequest>(
   call: C,
   body: Readable,
+  { methodKind }: DescMethod,
   maxBytes: number,
   errors: ErrorCatalogue,
 ): C {
-  const announced = Number(call.header.get("content-length") ?? 0);
-  call.header.delete("content-length");
-  return { ...call, body: limitMessages(body, call.header.get("content-type") ?? "", maxBytes, errors, announced) };
+  const { header } = call;
+  const announced = Number(header.get("content-length") ?? 0);
+  header.delete("content-length");
+  const hasOne = methodKind === "unary" || methodKind === "server_streaming";
+  const read = () => readMessage(body, header.get("content-type") ?? "", maxBytes, errors, announced);
+  return { ...call, body: hasOne ? once(read) : asTheyCome(body, errors) };
 }
 
-/** Pieces of a message that are kept one by one. Each takes some 400 bytes, and may be a chunk or a frame of one byte. */
-const FEW_PIECES = 64;
+async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
+  yield await read();
+}
 
 /**
- * Yields the body of a request in few pieces; `announced` is its Content-Length. Fails with PAYLOAD_TOO_LARGE as soon as a
- * message is known to exceed the limit, or the whole body if by its content type it is one bare message. The rest is then read
- * and dropped, for some clients look for the response only after sending everything. Fails with CANCELLED if the caller has
- * gone: over HTTP/2 its cut message would look complete.
+ * Reads the body of a request with one message whole; `announced` is its Content-Length. Rejects with PAYLOAD_TOO_LARGE as soon
+ * as it is too large. The rest is then read and dropped, for some clients look for the response only after sending everything.
+ * Rejects with CANCELLED if the caller has gone: over HTTP/2 its cut message would look complete.
  */
-export async function* limitMessages(
+export async function readMessage(
   body: Readable,
   contentType: string,
   maxBytes: number,
   errors: ErrorCatalogue,
   announced = 0,
-): AsyncIterable<Uint8Array> {
-  const grow = (bytes: number) => {
-    if (!growRequest(body, bytes)) throw errors.rpcError("OVERLOADED", TOO_MANY_UNDER_WAY);
-  };
+): Promise<Buffer> {
+  const isEnveloped = /^application\/(grpc|connect\+)/i.test(contentType);
+  const most = isEnveloped ? PREFIX_BYTES + maxBytes : maxBytes;
   try {
-    if (isEnveloped(contentType)) yield* envelopes();
-    else yield await readBody(body, bareMessage());
+    if (announced > most) throw tooLarge(errors, maxBytes);
+    const bytes = await readBody(body, (piece, length) => {
+      if (length > most) throw tooLarge(errors, maxBytes);
+      grow(body, piece, errors);
+    });
     if ((body as Partial<IncomingMessage>).aborted) throw new ConnectError("the caller has gone", Code.Canceled);
+    if (isEnveloped && bytes.length >= PREFIX_BYTES && bytes.readUInt32BE(1) > maxBytes)
+      throw tooLarge(errors, maxBytes);
+    return bytes;
   } finally {
     body.resume();
   }
+}
 
-  function bareMessage() {
-    if (announced > maxBytes) throw tooLarge(errors, maxBytes);
-    return (piece: Buffer, length: number) => {
-      if (length > maxBytes) throw tooLarge(errors, maxBytes);
-      grow(piece.length);
-    };
-  }
-
-  async function* envelopes() {
-    const measure = measureEnvelopes();
-    let pieces: Buffer[] = [];
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      const { largest, isWhole } = measure(chunk);
-      if (largest > maxBytes) throw tooLarge(errors, maxBytes);
-      grow(largest); // Connect makes room for a message as soon as it is announced.
-      if (pieces.push(chunk) < FEW_PIECES && !isWhole) continue;
-      yield Buffer.concat(pieces);
-      pieces = [];
+/** Of a stream of requests, where Connect limits each of them. */
+async function* asTheyCome(body: Readable, errors: ErrorCatalogue): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of body.iterator({ destroyOnReturn: false })) {
+      grow(body, piece, errors);
+      yield piece;
     }
-    if (pieces.length > 0) yield Buffer.concat(pieces);
+  } finally {
+    body.resume();
   }
+}
+
+function grow(body: Readable, { length }: Buffer, errors: ErrorCatalogue): void {
+  if (!growRequest(body, length)) throw errors.rpcError("OVERLOADED", TOO_MANY_UNDER_WAY);
 }
 
 /**
@@ -115,31 +119,5 @@ export const limitUnpacked =
   });
 
 /** The error for a message of more than `maxBytes`. */
-export const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
+const tooLarge = ({ rpcError }: ErrorCatalogue, maxBytes: number) =>
   rpcError("PAYLOAD_TOO_LARGE", `The message is larger than ${maxBytes} bytes.`);
-
-const isEnveloped = (contentType: string): boolean => /^application\/(grpc|connect\+)/i.test(contentType);
-
-/** Returns the largest message length announced in a chunk, and whether the last message is all there. */
-function measureEnvelopes() {
-  const prefix = Buffer.alloc(PREFIX_BYTES);
-  let prefixBytes = 0;
-  let messageBytesLeft = 0;
-  return (chunk: Uint8Array) => {
-    let largest = 0;
-    for (let at = 0; at < chunk.length; ) {
-      if (messageBytesLeft > 0) {
-        const skipped = Math.min(messageBytesLeft, chunk.length - at);
-        messageBytesLeft -= skipped;
-        at += skipped;
-        continue;
-      }
-      prefix[prefixBytes++] = chunk[at++] as number;
-      if (prefixBytes < PREFIX_BYTES) continue;
-      prefixBytes = 0;
-      messageBytesLeft = prefix.readUInt32BE(1);
-      largest = Math.max(largest, messageBytesLeft);
-    }
-    return { largest, isWhole: prefixBytes === 0 && messageBytesLeft === 0 };
-  };
-}

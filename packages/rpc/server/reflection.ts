@@ -12,6 +12,9 @@ import { until } from "./until.ts";
 /** How long one stream is served: less than `requestMs`, after which a request that is still arriving is reset. */
 export const STREAM_LIMIT_MS = 25_000;
 
+/** Most bytes of a question: it names a symbol or a file. */
+const QUESTION_BYTES = 16 * 1024;
+
 /** Serves reflection of `services` and of the reflection services themselves, until `stopping` aborts. */
 export function serveReflection(
   router: ConnectRouter,
@@ -29,9 +32,9 @@ export function serveReflection(
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) };
     }
   }
-  router.service(ServerReflection, { serverReflectionInfo });
+  router.service(ServerReflection, { serverReflectionInfo }, { readMaxBytes: QUESTION_BYTES });
   // The two versions differ only in their names.
-  router.service(ServerReflectionAlpha, { serverReflectionInfo } as never);
+  router.service(ServerReflectionAlpha, { serverReflectionInfo } as never, { readMaxBytes: QUESTION_BYTES });
 }
 
 function createAnswers(services: readonly DescService[]) {

@@ -4,7 +4,6 @@ import { type ConnectRouter, createContextKey, type HandlerContext } from "@conn
 import type { Closing } from "../admission/admission.ts";
 import type { Principal } from "../call.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { maxRequestBytes } from "./request-limit.ts";
 import { onAbort } from "./until.ts";
 
 export type Served = DescMethodUnary | DescMethodServerStreaming;
@@ -54,8 +53,5 @@ export function addRoutes(
       whenGone: (end) => onAbort(context.signal, end),
       responseHeaders: context.responseHeader,
     });
-  for (const { method } of methods) {
-    const handle = isUnary(method) ? unary(method) : streaming(method);
-    router.rpc(method, handle as never, { readMaxBytes: maxRequestBytes(method) });
-  }
+  for (const { method } of methods) router.rpc(method, (isUnary(method) ? unary(method) : streaming(method)) as never);
 }

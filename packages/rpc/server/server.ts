@@ -1,6 +1,5 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
 import type { IncomingMessage } from "node:http";
-import type { DescMethod } from "@bufbuild/protobuf";
 import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { splitTarget } from "connect-transcoder/request/head";
@@ -23,7 +22,6 @@ import type { HealthState } from "./health.ts";
 import { createListener } from "./listener.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { serveReflection } from "./reflection.ts";
-import { maxRequestBytes } from "./request-limit.ts";
 import { callerKey } from "./routes.ts";
 import { explainUnreadable } from "./unreadable-message.ts";
 
@@ -46,8 +44,8 @@ export interface RpcServerOptions {
   /** Tells strangers apart that show no credentials; by default their connections do. */
   readonly addressOf?: CallerAddress | undefined;
   readonly listenAdvice?: ListenAdvice;
-  /** Most bytes of a method's request message; by default what its fields can hold. */
-  readonly maxBytesOf?: ((method: DescMethod) => number) | undefined;
+  /** Most bytes of a request message. */
+  readonly maxBytes?: number | undefined;
 }
 
 export type RpcServer = Awaited<ReturnType<typeof startRpcServer>>;
@@ -55,7 +53,7 @@ export type RpcServer = Awaited<ReturnType<typeof startRpcServer>>;
 /** Resolves when the server takes calls. Rejects with `ListenError` if it can't listen and there is advice. */
 export async function startRpcServer(options: RpcServerOptions) {
   const { host, log, dispatcher, health, limits = defaultLimits, tls, allowedHosts } = options;
-  const { maxBytesOf = maxRequestBytes, addressOf = callerAddress([]) } = options;
+  const { maxBytes = MAX_MESSAGE_BYTES, addressOf = callerAddress([]) } = options;
   const { errors } = dispatcher;
   const unreadable = explainUnreadable(errors);
   /** Runs before a message is read, for every RPC: also for reflection and links, which the dispatcher does not serve. */
@@ -70,7 +68,7 @@ export async function startRpcServer(options: RpcServerOptions) {
   const compressions = limitedCompressions(errors);
   // Connect's limit of timeouts would refuse calls that ask for more: the dispatcher shortens their time instead.
   const router = createConnectRouter({
-    readMaxBytes: MAX_MESSAGE_BYTES,
+    readMaxBytes: maxBytes,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: compressions,
     jsonOptions: strictJson,
@@ -83,7 +81,7 @@ export async function startRpcServer(options: RpcServerOptions) {
   const stopping = new AbortController();
   serveReflection(router, dispatcher.services, stopping.signal);
 
-  const calls = { gate, compressions, links, log, dispatcher, maxBytesOf, addressOf };
+  const calls = { gate, compressions, links, log, dispatcher, maxBytes, addressOf };
   const listener = createListener(router.handlers, calls);
   const knowsPeer = (request: IncomingMessage) => isPeerRequest(dispatcher, request);
   const checkHost = allowedHosts && exceptProbes(createHostCheck(allowedHosts));

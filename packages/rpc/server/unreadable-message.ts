@@ -12,8 +12,8 @@ import {
   type Interceptor,
 } from "@connectrpc/connect";
 import { isCharset } from "connect-transcoder/policy/media";
+import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { isMessage } from "./protocol-fields.ts";
 
 /** Whether the message of a call was decoded: later errors are not about decoding. */
 const decodedKey = createContextKey(false);
@@ -54,8 +54,8 @@ function explainCompression({ requestHeader, responseHeader }: HandlerContext, e
 
 /**
  * Calls `see` with the error of a call before Connect serializes it: Connect aborts the call with that error first. The
- * call's signal would not do, because it aborts only once, and the caller's deadline may have passed before. Afterwards half
- * of a surrogate pair in the message, which an error may quote from JSON, is U+FFFD, since gRPC can't encode it.
+ * call's signal would not do, because it aborts only once, and the caller's deadline may have passed before. Afterwards the
+ * message is one that can be sent.
  */
 export function beforeFailure(context: HandlerContext, see: (error: unknown) => void): void {
   const call = context as ReturnType<typeof createHandlerContext>;
@@ -63,10 +63,16 @@ export function beforeFailure(context: HandlerContext, see: (error: unknown) => 
   call.abort = (error) => {
     if (error instanceof ConnectError) explainCompression(context, error);
     see(error);
-    if (error instanceof ConnectError) Object.assign(error, { rawMessage: error.rawMessage.toWellFormed() });
+    if (error instanceof ConnectError) Object.assign(error, { rawMessage: sayable(error.rawMessage) });
     abort(error);
   };
 }
+
+/**
+ * The message of an error of Connect's, which may quote from a request: as long as any other, for it may quote a whole header,
+ * and with U+FFFD for half of a surrogate pair, which gRPC can't encode.
+ */
+export const sayable = (message: string): string => excerpt(message.toWellFormed(), MAX_ERROR_BYTES);
 
 /** A request gate and an interceptor for a Connect router: messages that can't be decoded fail with VALIDATION_FAILED. */
 export function explainUnreadable(errors: ErrorCatalogue) {
@@ -93,7 +99,8 @@ export function ensureQuery({ requestMethod, url }: HandlerContext, { rpcError }
   if (requestMethod !== "GET") return;
   const { search, searchParams } = new URL(url);
   try {
-    for (const part of search.slice(1).split("&")) if (isMessage(part)) decodeURIComponent(part);
+    for (const part of search.slice(1).split("&"))
+      if (new URLSearchParams(part).has("message")) decodeURIComponent(part);
   } catch (cause) {
     throw rpcError("VALIDATION_FAILED", "message: must be UTF-8 in the query, or base64 with base64=1", cause);
   }
