@@ -15,6 +15,9 @@ test("the processes' ports stand side by side", () => {
 
 test("PORT_BASE moves a service and its peers, PORT the service alone", () => {
   expect(config({ PORT_BASE: "9080" })).toMatchObject({ port: 9083, urls: { pet: ["http://127.0.0.1:9081"] } });
+  expect(() => config({ PORT_BASE: "0" })).toThrow(
+    "PORT_BASE=0 is wrong: it must be a whole number from 1024 to 65531.",
+  );
   expect(config({ PORT: "0" })).toMatchObject({ port: 0, urls: { order: ["http://127.0.0.1:8083"] } });
 });
 

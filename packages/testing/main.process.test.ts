@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { freePorts } from "../../test/harness/instances.ts";
 import { type Run, run } from "../runtime/fixtures/run.ts";
 
 const timeout = 60_000;
@@ -50,6 +51,12 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     expect(await isGone(`${url}`)).toBe(true);
   },
 );
+
+test("PORT chooses its port", { timeout }, async () => {
+  const port = await freePorts();
+  await using it = run([script], { PATH: process.env.PATH ?? "", PORT: `${port}` });
+  await it.printed(new RegExp(`^PETSTORE_URL=http://127.0.0.1:${port}$`, "m"));
+});
 
 test("it ends with the process that started it", { timeout }, async () => {
   const parent = spawn("sh", ["-c", `"${process.execPath}" "${script}"; true`], {
