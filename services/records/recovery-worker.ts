@@ -74,7 +74,7 @@ export function recoveryWorker<T extends { readonly _id: number }>(
           await advance(doc, background(deps, "recovery")).catch((error) => failures.push(error));
         }
       };
-      await Promise.all(Array.from({ length: concurrency }, advanceOneByOne));
+      await Promise.all(Array.from({ length: Math.min(concurrency, batch.length) }, advanceOneByOne));
       if (failures.length > 0)
         throw new Error(`${failures.length} of ${begun} are left for another run: ${summaryOf(failures)}`, {
           cause: failures[0],

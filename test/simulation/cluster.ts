@@ -60,6 +60,7 @@ export async function createCluster(
   let faults: FaultInjector = noFaults;
   let writes = 0;
   const turns = createScheduler((waiting) => faults.pick(waiting));
+  const begin = turns.clock();
   /** How far the clock of a service is ahead. */
   const lead = new Map<Caller["name"], number>();
   const clockOf = (name: Caller["name"]) => () => turns.clock() + (lead.get(name) ?? 0);
@@ -186,9 +187,9 @@ export async function createCluster(
     for (const { module, died, restsUntil } of processesOf(name))
       for (const worker of module?.workers ?? []) {
         if (only !== undefined && worker.name !== only) continue;
-        // What rests for long looks for what has expired: sooner it would look in vain, and at some expense.
+        // What rests for long looks for what has expired: sooner, and before anything can be so old, it would look in vain.
         const pause = Math.min(worker.everyMs, retention.tombstones.ageMs);
-        if (pause > OLD_MS && turns.clock() < (restsUntil.get(worker.name) ?? 0)) continue;
+        if (pause > OLD_MS && turns.clock() < (restsUntil.get(worker.name) ?? begin + pause)) continue;
         restsUntil.set(worker.name, turns.clock() + pause);
         await Promise.race([worker.run(100), died.promise]).catch(() => {});
       }

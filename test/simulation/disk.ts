@@ -21,6 +21,16 @@ class WatchedCollection extends Map<Id, Uint8Array> {
   }
 }
 
+/** The document of bytes that were written: each write is read once, however often it is told of. */
+const read = new WeakMap<Uint8Array, Stored>();
+function docOf(bytes: Uint8Array): Stored {
+  const known = read.get(bytes);
+  if (known) return known;
+  const doc = deserialize(bytes) as Stored;
+  read.set(bytes, doc);
+  return doc;
+}
+
 class WatchedCollections extends Map<string, Map<Id, Uint8Array>> {
   readonly #onWrite: OnWrite;
   constructor(onWrite: OnWrite) {
@@ -30,8 +40,7 @@ class WatchedCollections extends Map<string, Map<Id, Uint8Array>> {
   override get(name: string): Map<Id, Uint8Array> {
     const known = super.get(name);
     if (known) return known;
-    const read = (bytes: Uint8Array) => deserialize(bytes) as Stored;
-    const fresh = new WatchedCollection((after, before) => this.#onWrite(name, read(after), before && read(before)));
+    const fresh = new WatchedCollection((after, before) => this.#onWrite(name, docOf(after), before && docOf(before)));
     super.set(name, fresh);
     return fresh;
   }

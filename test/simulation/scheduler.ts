@@ -2,7 +2,7 @@
  * Schedules turns. The next step of every simulated process waits here, and one at a time continues: so a schedule is a list
  * of choices, and the same choices give the same schedule. Time moves only on request, or when all processes sleep.
  */
-import { setImmediate as microtasksDone } from "node:timers/promises";
+import { setImmediate as tick } from "node:timers/promises";
 
 /** The process that a turn belongs to. The turns of a dead process never come. */
 export interface Owner {
@@ -20,10 +20,13 @@ interface Sleeping extends Waiting {
   readonly canBeWoken: boolean;
 }
 
-/**
- * How many idle ticks of the event loop mean that nothing is left to do: streams of changes are read in ticks, not in turns.
- */
+/** Streams of changes are read in ticks of the event loop, not in turns: one comes after so many turns. */
+const TURNS_PER_TICK = 4;
+/** How many idle ticks mean that nothing is left to do. */
 const TICKS = 10;
+
+/** Much cheaper than a tick: Node runs it when all promises are done. */
+const promisesDone = () => new Promise<void>((done) => process.nextTick(done));
 
 /** `pick` chooses one of `waiting` tasks, from 0. */
 export function createScheduler(pick: (waiting: number) => number) {
@@ -48,6 +51,13 @@ export function createScheduler(pick: (waiting: number) => number) {
     sleeping = sleeping.filter((other) => other !== first);
     now = Math.max(now, first.until);
     return first;
+  }
+
+  async function runTurns(isOver: () => boolean): Promise<void> {
+    for (let idle = 0, turns = 0; idle < TICKS; idle = step() ? 0 : idle + 1) {
+      await (idle > 0 || ++turns % TURNS_PER_TICK === 0 ? tick() : promisesDone());
+      if (isOver()) return;
+    }
   }
 
   return {
@@ -76,17 +86,13 @@ export function createScheduler(pick: (waiting: number) => number) {
         done = true;
       };
       work.then(mark, mark);
-      for (let idle = 0; idle < TICKS; idle = step() ? 0 : idle + 1) {
-        await microtasksDone();
-        if (done) return work;
-      }
-      throw new Error("Everybody waits, and the work is not done.");
+      await runTurns(() => done);
+      if (!done) throw new Error("Everybody waits, and the work is not done.");
+      return work;
     },
 
     /** Runs turns until nothing is left to do. */
-    async untilIdle(): Promise<void> {
-      for (let idle = 0; idle < TICKS; idle = step() ? 0 : idle + 1) await microtasksDone();
-    },
+    untilIdle: () => runTurns(() => false),
   };
 }
 export type Turns = ReturnType<typeof createScheduler>;

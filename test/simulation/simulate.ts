@@ -39,7 +39,7 @@ export async function simulate(simulation: Simulation): Promise<{ coverage: Cove
   const children = Array.from({ length: processes }, (_, index) => {
     const part: Part = { seed, first: first + index, step: processes, end };
     // Most of what a history allocates lives shorter than it does.
-    const execArgv = [...process.execArgv, "--max-semi-space-size=32"];
+    const execArgv = [...process.execArgv, "--max-semi-space-size=64"];
     const child = fork(join(root, "test/simulation/worker.ts"), [JSON.stringify(part)], { cwd: root, execArgv });
     stack.defer(() => void child.kill("SIGKILL"));
     return child;

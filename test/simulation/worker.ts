@@ -1,7 +1,7 @@
 /** A process that lets every `step`th run happen from `first` on, and shrinks and tells the first that fails. */
-import { mock } from "node:test";
 import { type Coverage, createCoverage } from "./coverage.ts";
 import { draw, play } from "./draw.ts";
+import { holdTimers } from "./held-timers.ts";
 import type { Event } from "./histories/history.ts";
 import { shrink } from "./shrink.ts";
 import { story } from "./story.ts";
@@ -23,7 +23,9 @@ export type Report =
 const REPORT_EVERY_MS = 500;
 
 // Deadlines are the simulation's own: real time must not end a call.
-mock.timers.enable({ apis: ["setTimeout"] });
+holdTimers();
+// Of an error only its message is told, and most are thrown to be caught.
+Error.stackTraceLimit = 0;
 
 process.once("disconnect", () => process.exit());
 const report = (report: Report) => new Promise<void>((sent) => void process.send?.(report, () => sent()));

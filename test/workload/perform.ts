@@ -28,10 +28,10 @@ export const notFound = (kind: Kind) => `${kind.toUpperCase()}_NOT_FOUND`;
 export const nameOf = (mark: number) => `mark ${mark}`;
 
 async function send(endpoint: Endpoint, operation: Operation): Promise<Shown | undefined> {
-  const categories = endpoint.client(CategoryService);
-  const pets = endpoint.client(PetService);
-  const orders = endpoint.client(OrderService);
-  const inventory = endpoint.client(InventoryService);
+  const categories = () => endpoint.client(CategoryService);
+  const pets = () => endpoint.client(PetService);
+  const orders = () => endpoint.client(OrderService);
+  const inventory = () => endpoint.client(InventoryService);
   const { mark } = operation;
   const name = nameOf(mark);
   const shipDate = { seconds: BigInt(mark), nanos: 0 };
@@ -40,13 +40,13 @@ async function send(endpoint: Endpoint, operation: Operation): Promise<Shown | u
   const id = "id" in operation ? BigInt(operation.id) : 0n;
   switch (operation.do) {
     case "create category":
-      return shownCategory(present((await categories.createCategory({ category: { name }, ...key })).category));
+      return shownCategory(present((await categories().createCategory({ category: { name }, ...key })).category));
     case "rename category":
       return shownCategory(
-        present((await categories.updateCategory({ categoryId: id, category: { name }, ...etag })).category),
+        present((await categories().updateCategory({ categoryId: id, category: { name }, ...etag })).category),
       );
     case "delete category":
-      await categories.deleteCategory({ categoryId: id, ...etag });
+      await categories().deleteCategory({ categoryId: id, ...etag });
       return undefined;
     case "create pet":
     case "change pet": {
@@ -56,12 +56,12 @@ async function send(endpoint: Endpoint, operation: Operation): Promise<Shown | u
         ...(category !== undefined && { categoryId: BigInt(category) }),
         ...(status && { status: toPetStatus(status) }),
       };
-      if (operation.do === "create pet") return shownPet(present((await pets.createPet({ pet, ...key })).pet));
+      if (operation.do === "create pet") return shownPet(present((await pets().createPet({ pet, ...key })).pet));
       const paths = ["name", ...(category === undefined ? [] : ["category_id"]), ...(status ? ["status"] : [])];
-      return shownPet(present((await pets.updatePet({ petId: id, pet, updateMask: { paths }, ...etag })).pet));
+      return shownPet(present((await pets().updatePet({ petId: id, pet, updateMask: { paths }, ...etag })).pet));
     }
     case "delete pet":
-      await pets.deletePet({ petId: id, ...etag });
+      await pets().deletePet({ petId: id, ...etag });
       return undefined;
     case "place order": {
       const { quantity, complete, pet } = operation;
@@ -71,20 +71,20 @@ async function send(endpoint: Endpoint, operation: Operation): Promise<Shown | u
         ...(complete !== undefined && { complete }),
         ...(pet !== undefined && { petId: BigInt(pet) }),
       };
-      return shownOrder(present((await orders.createOrder({ order, ...key })).order));
+      return shownOrder(present((await orders().createOrder({ order, ...key })).order));
     }
     case "date order":
     case "complete order": {
       const updateMask = { paths: [operation.do === "date order" ? "ship_date" : "complete"] };
       const order = { shipDate, complete: true };
-      return shownOrder(present((await orders.updateOrder({ orderId: id, order, updateMask, ...etag })).order));
+      return shownOrder(present((await orders().updateOrder({ orderId: id, order, updateMask, ...etag })).order));
     }
     case "cancel order":
-      await orders.deleteOrder({ orderId: id, ...etag });
+      await orders().deleteOrder({ orderId: id, ...etag });
       return undefined;
     case "stock": {
       const update = { petId: id, inventory: { quantity: operation.quantity }, ...etag };
-      return shownItem(present((await inventory.updateInventory(update)).item));
+      return shownItem(present((await inventory().updateInventory(update)).item));
     }
     default:
       return undefined;

@@ -1,7 +1,7 @@
 /** An engine in memory, for unit tests and simulations. It answers like the others; nothing outlives the process. */
 
 import { setImmediate as turn } from "node:timers/promises";
-import { compareIds, peek } from "../document/codec.ts";
+import { compareIds, type Fields, peek } from "../document/codec.ts";
 import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
 import type { PrefixScan, Scan } from "../engine/indexes.ts";
@@ -73,14 +73,19 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
 }
 
 function memoryTable(documents: Map<Id, Uint8Array>): Table {
+  /** What lists look for, of the bytes that were written here. */
+  const written = new WeakMap<Uint8Array, Fields>();
   return {
     get: (id) => documents.get(id),
-    put: (id, bytes) => void documents.set(id, bytes),
+    put(id, bytes, doc) {
+      written.set(bytes, doc);
+      documents.set(id, bytes);
+    },
     delete: (id) => void documents.delete(id),
     list({ match, after, limit, order }: Scan) {
       const direction = order === "asc" ? 1 : -1;
       const isMatch = (bytes: Uint8Array) => {
-        const doc = peek(bytes);
+        const doc = written.get(bytes) ?? peek(bytes);
         return match?.fields.every((field, i) => match.values[i]?.includes(doc[field] as Key)) ?? true;
       };
       return [...documents]
