@@ -127,15 +127,15 @@ export function toRpcError(thrown: unknown, context: HandlerContext): ConnectErr
   const { record, headers } = failureOf(error, request.id);
   const isOurs = !said && !(thrown instanceof HttpError);
   request.log[isOurs && !context.signal.aborted ? "warn" : "debug"]({ err: thrown }, record.code);
-  const isTold = thrown instanceof ConnectError && said !== undefined;
-  const told = isTold ? thrown : rpcError(record.code as Reason, record.message, thrown);
-  if (isTold) told.details = told.details.map(legible);
+  const isReasoned = thrown instanceof ConnectError && said !== undefined;
+  const answered = isReasoned ? thrown : rpcError(record.code as Reason, record.message, thrown);
+  if (isReasoned) answered.details = answered.details.map(legible);
   const metadata = request.response?.headersSent ? context.responseTrailer : context.responseHeader;
   for (const [name, value] of Object.entries(headers)) {
     metadata.set(name, value);
-    told.metadata.delete(name); // else it would be sent twice
+    answered.metadata.delete(name); // else it would be sent twice
   }
-  return told;
+  return answered;
 }
 
 const legibleTypes = new Map<string, DescMessage>(

@@ -51,10 +51,10 @@ export function tlsConfig(
           problems.push(`${variable}=${address} is wrong: it must be an https address, where certificates are shown.`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const shown = internal ?? own;
+  const certificate = internal ?? own;
   return {
     tls: own && { ...own, ca: name === "gateway" ? undefined : ca },
-    internalTls: ca === undefined || !shown ? undefined : { ...shown, ca },
+    internalTls: ca === undefined || !certificate ? undefined : { ...certificate, ca },
   };
 }
 

@@ -167,13 +167,13 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
 ): Values<S> {
   const problems: string[] = [];
   const values = Object.entries(settings).map(([name, { format, absent, required, needs = {} }]) => {
-    const { given, shown, problem } = format.isHidden ? secretText(environment, name) : plainText(environment, name);
+    const { given, label, problem } = format.isHidden ? secretText(environment, name) : plainText(environment, name);
     if (problem !== undefined) problems.push(problem);
     else if (given === undefined) {
       if (required) problems.push(`${name} is not set: it must be ${format.description}.`);
     } else {
       const value = format.read(given);
-      if (value === undefined) problems.push(`${shown} is wrong: it must be ${format.description}.`);
+      if (value === undefined) problems.push(`${label} is wrong: it must be ${format.description}.`);
       for (const [other, advice] of Object.entries(needs))
         if (plainText(environment, other).given === undefined)
           problems.push(`${other} is not set: ${name} has no effect without it. ${advice}.`);
@@ -188,16 +188,16 @@ export function readEnvironment<S extends Readonly<Record<string, Setting<unknow
 interface Given {
   readonly given: string | undefined;
   /** The variable, in words that begin a sentence. */
-  readonly shown: string;
+  readonly label: string;
   readonly problem?: string;
 }
 
 function plainText(environment: Environment, name: string): Given {
   const given = environment[name]?.trim() || undefined;
-  const shown = `${name}=${given}`;
-  if (given === undefined || !/^(["']).*\1$/s.test(given)) return { given, shown };
+  const label = `${name}=${given}`;
+  if (given === undefined || !/^(["']).*\1$/s.test(given)) return { given, label };
   const problem = `${name} is in quotes, which are part of it: leave them out. A shell takes them off, Docker's --env-file does not.`;
-  return { given, shown, problem };
+  return { given, label, problem };
 }
 
 /**
@@ -208,16 +208,16 @@ function secretText(environment: Environment, name: string): Given {
   const own = plainText(environment, name);
   const { given } = own;
   const file = plainText(environment, `${name}_FILE`);
-  if (file.given === undefined) return { ...own, shown: name };
-  const shown = `${name}, read from the file that ${name}_FILE names,`;
-  if (given !== undefined) return { given, shown, problem: `${name} and ${name}_FILE are both set: set one of them.` };
+  if (file.given === undefined) return { ...own, label: name };
+  const label = `${name}, read from the file that ${name}_FILE names,`;
+  if (given !== undefined) return { given, label, problem: `${name} and ${name}_FILE are both set: set one of them.` };
   if (file.problem !== undefined) return file;
   if (path.read(file.given) === undefined)
-    return { given, shown, problem: `${name}_FILE is wrong: it must be ${path.description}.` };
+    return { given, label, problem: `${name}_FILE is wrong: it must be ${path.description}.` };
   try {
-    return { given: readFileSync(file.given, "utf8").trim(), shown };
+    return { given: readFileSync(file.given, "utf8").trim(), label };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return { given, shown, problem: `${name}_FILE names a file that can't be read (${code}).` };
+    return { given, label, problem: `${name}_FILE names a file that can't be read (${code}).` };
   }
 }

@@ -35,18 +35,18 @@ export interface ReplicaOptions {
 }
 
 /** Milliseconds between two lines of the log about a certificate that can't be verified. */
-const TELL_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 /** Node's error codes for a certificate that can't be verified. */
 const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
 
 /** Connects when it is first called. */
 export function openReplica(url: string, options: ReplicaOptions) {
   const { secret, certificates, limit, clock, link = true, log } = options;
-  let toldAt = Number.NEGATIVE_INFINITY;
+  let loggedAt = Number.NEGATIVE_INFINITY;
   // Callers get only UNAVAILABLE, and the cause does not go away by itself.
-  const tellUnverified = (problem: string) => {
-    if (clock() - toldAt < TELL_MS) return;
-    toldAt = clock();
+  const logUnverified = (problem: string) => {
+    if (clock() - loggedAt < LOG_EVERY_MS) return;
+    loggedAt = clock();
     log?.warn({ url, problem }, "a service's certificate can't be verified: INTERNAL_TLS_CA names its authority");
   };
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
@@ -62,12 +62,12 @@ export function openReplica(url: string, options: ReplicaOptions) {
         return certificates?.current().context;
       },
     });
-    return { connections, sessions: watched(connections, tellUnverified) };
+    return { connections, sessions: watched(connections, logUnverified) };
   };
   const { connections, sessions } = connected(STREAM_WINDOW_BYTES);
   // A connection of their own, so that streams take no room from calls. Its windows are small: many streams have slow readers.
   const forStreams = connected(WAITING_BYTES);
-  const shown: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
+  const proof: Record<string, string> = secret === undefined ? {} : { [SECRET_HEADER]: secret };
   const over = (sessionManager: GrpcTransportOptions["sessionManager"]) =>
     createGrpcTransport({
       baseUrl: url,
@@ -78,13 +78,13 @@ export function openReplica(url: string, options: ReplicaOptions) {
       acceptCompression: [],
       interceptors: [
         (next) => (request) => {
-          for (const [name, value] of Object.entries(shown)) request.header.set(name, value);
+          for (const [name, value] of Object.entries(proof)) request.header.set(name, value);
           return next(request);
         },
       ],
     });
   const transport: Transport = { unary: over(sessions).unary, stream: over(forStreams.sessions).stream };
-  const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", ...shown };
+  const linkHeaders = { "content-type": LINK_CONTENT_TYPE, te: "trailers", ...proof };
   const connect = (isAgain: boolean) => {
     // Peers are authenticated once per connection. A new one may succeed, if certificates have changed on either side.
     if (isAgain && certificates) for (const { leave } of [sessions, forStreams.sessions]) leave();
@@ -149,7 +149,7 @@ async function remembered<T>(sessions: Http2SessionManager, ask: () => Promise<T
  */
 function watched(
   sessions: Http2SessionManager,
-  tellUnverified: (problem: string) => void,
+  logUnverified: (problem: string) => void,
 ): NonNullable<GrpcTransportOptions["sessionManager"]> & { leave(): void } {
   let newest: Http2Session | undefined;
   // By itself Node leaves the brackets of an IPv6 address out, which servers refuse.
@@ -174,7 +174,7 @@ function watched(
         return stream;
       } catch (thrown) {
         const { rawMessage, cause } = ConnectError.from(thrown);
-        if (UNVERIFIED.test((cause as NodeJS.ErrnoException | undefined)?.code ?? "")) tellUnverified(rawMessage);
+        if (UNVERIFIED.test((cause as NodeJS.ErrnoException | undefined)?.code ?? "")) logUnverified(rawMessage);
         const words = `no connection to ${sessions.authority}: ${rawMessage}`;
         throw markNeverRan(new ConnectError(words, Code.Unavailable, undefined, undefined, thrown));
       }

@@ -141,7 +141,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
       else open.messages.next().then(resolve, reject);
     });
 
-  async function* tell(beginning: Beginning, output: DescMessage) {
+  async function* deliver(beginning: Beginning, output: DescMessage) {
     const opening = beginning.open?.();
     beginning.open = undefined;
     const open = await opening;
@@ -173,7 +173,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     request: Message,
     incoming: IncomingStream,
     admit: () => Promise<Admitted>,
-  ): AsyncIterable<Message> => tell({ open: () => open(entry, request, incoming, admit) }, entry.method.output);
+  ): AsyncIterable<Message> => deliver({ open: () => open(entry, request, incoming, admit) }, entry.method.output);
 
   /** Aborts the signals of all streams, and ends those that are still open after `drainMs` with UNAVAILABLE. */
   function drain(): void {

@@ -31,13 +31,13 @@ export type ReadMembers = (value: JsonValue, target: Message, handling: Handling
 export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !isOutputOnly(field);
 
 /**
- * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `shown` is
+ * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `output` is
  * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
  */
-export function membersReader(fields: readonly DescField[], shown?: DescMessage): ReadMembers {
-  const known = byName([...(shown?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));
-  const shownAs = ({ jsonName }: DescField) => shown?.fields.find((field) => field.jsonName === jsonName)?.message;
-  const assigns = new Map(fields.filter(isUsed).map((field) => [field, assigner(field, shownAs(field))] as const));
+export function membersReader(fields: readonly DescField[], output?: DescMessage): ReadMembers {
+  const known = byName([...(output?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));
+  const outputOf = ({ jsonName }: DescField) => output?.fields.find((field) => field.jsonName === jsonName)?.message;
+  const assigns = new Map(fields.filter(isUsed).map((field) => [field, assigner(field, outputOf(field))] as const));
   return (value, target, handling, mask) => {
     const object = objectOf(value);
     for (const [name, item] of object) {
@@ -60,9 +60,9 @@ export function membersReader(fields: readonly DescField[], shown?: DescMessage)
 
 export type Assign = (target: Message, value: JsonValue, handling: Handling) => void;
 
-/** Compiles the reader of one field's value into a message; see `membersReader` for `shown`. */
-export function assigner(field: DescField, shown?: DescMessage): Assign {
-  const read = fieldReader(field, shown);
+/** Compiles the reader of one field's value into a message; see `membersReader` for `output`. */
+export function assigner(field: DescField, output?: DescMessage): Assign {
+  const read = fieldReader(field, output);
   const { localName, oneof } = field;
   if (!oneof)
     return (target, value, handling) => {
@@ -76,8 +76,8 @@ export function assigner(field: DescField, shown?: DescMessage): Assign {
   };
 }
 
-function fieldReader(field: DescField, shown: DescMessage | undefined): Read {
-  const read = notNull(valueReader(field, shown));
+function fieldReader(field: DescField, output: DescMessage | undefined): Read {
+  const read = notNull(valueReader(field, output));
   if (field.fieldKind === "list")
     return notNull((value, handling) => {
       if (!Array.isArray(value)) throw new SchemaError("must be an array");
@@ -104,12 +104,12 @@ const notNull =
     return read(value, handling);
   };
 
-function valueReader(field: DescField, shown: DescMessage | undefined): Read {
+function valueReader(field: DescField, output: DescMessage | undefined): Read {
   const { message, enum: enumeration, scalar } = field;
   if (enumeration) return enumFromJson(enumeration, isOfItems(field));
   if (!message) return scalarFromJson(scalar, valueRules(field));
   if (message.typeName === TimestampSchema.typeName) return timestamp;
-  return messageReader(message, shown);
+  return messageReader(message, output);
 }
 
 const timestamp: Read = (value) => {
@@ -122,19 +122,19 @@ const timestamp: Read = (value) => {
 /** By the message that is read, then by the one that is shown. */
 const compiled = new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
 
-function messageReader(desc: DescMessage, shown = desc): Read {
-  const byShown = compiled.get(desc) ?? new WeakMap<DescMessage, Read>();
-  compiled.set(desc, byShown);
-  const known = byShown.get(shown);
+function messageReader(desc: DescMessage, output = desc): Read {
+  const byOutput = compiled.get(desc) ?? new WeakMap<DescMessage, Read>();
+  compiled.set(desc, byOutput);
+  const known = byOutput.get(output);
   if (known) return known;
   let readMembers: ReadMembers | undefined;
   const read: Read = (value, handling) => {
     const message = create(desc);
-    readMembers ??= membersReader(desc.fields, shown); // compiled late, because a message may contain itself
+    readMembers ??= membersReader(desc.fields, output); // compiled late, because a message may contain itself
     readMembers(value, message, handling);
     return message;
   };
-  byShown.set(shown, read);
+  byOutput.set(output, read);
   return read;
 }
 
