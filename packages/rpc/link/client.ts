@@ -15,8 +15,6 @@ const SENT_AT_ONCE = 32;
 const BIG = 32 * 1024;
 /** How long calls to a replica without a link are plain RPCs before the next attempt to open one. */
 const PLAIN_MS = 60_000;
-/** Links that may be lost in a row before the hello. Then calls are plain RPCs: a proxy may be resetting the links. */
-const MAX_LOST = 3;
 /** Interval of the search for calls whose deadline has passed. The service ends them by itself, too. */
 const SWEEP_MS = 20;
 
@@ -39,10 +37,8 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
   let stream: ClientStream | undefined;
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
-  /** The replica had no link at the last attempt, or too many were lost. Calls don't wait for the next attempt then. */
+  /** The replica had no link at the last attempt. Calls don't wait for the next attempt then. */
   let hadNone = false;
-  /** Links in a row that were lost before the hello. */
-  let lost = 0;
 
   /** How many calls were sent together last. */
   let together = 0;
@@ -75,19 +71,12 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         flushSoon();
       };
       const connected = await connect(hadNone);
-      lost++;
       const opened = await openStream(connected, { onReady: flush, onOver });
-      lost = 0;
       hadNone = !opened;
       if (!opened) plainUntil = clock() + PLAIN_MS;
       else if (!isOver) stream = opened;
     } catch (error) {
       for (const call of takeQueue()) call.fail(error);
-      if (lost >= MAX_LOST) {
-        plainUntil = clock() + PLAIN_MS;
-        hadNone = true;
-        lost = 0;
-      }
     } finally {
       isOpening = false;
       flushSoon();

@@ -1,5 +1,4 @@
 /** Who gets no link, and how their calls go then. */
-import { constants } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -84,20 +83,6 @@ test.each([
   }
   const plain = ["GetCategoryState", "GetCategoryState"];
   expect(requests).toEqual(["Link", ...plain, ...plain, ...plain, "Link", ...plain]);
-});
-
-test("a service whose links are reset before they greet gets plain RPCs after three of them", async () => {
-  const requests = watchRequests();
-  const url = await startRawService((link) => link.stream.close(constants.NGHTTP2_INTERNAL_ERROR));
-  let now = 0;
-  const client = clientOf(openTo(url, { clock: () => now }));
-  for (const time of [0, 1, 2, 3, 60_002]) {
-    now = time;
-    await askAll(client, 1);
-  }
-  expect(requests.slice(0, 4)).toEqual(["Link", "Link", "Link", "GetCategoryState"]);
-  // It is asked again after a minute, and nobody waits for that.
-  expect(requests.slice(4).toSorted()).toEqual(["GetCategoryState", "Link"]);
 });
 
 test("nobody waits while a service that had no link is asked for one again", async () => {
