@@ -9,6 +9,7 @@ import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen } from "@petstore/rpc/http/listen";
 import { ConfigError } from "@petstore/runtime/environment";
 import type { Logger } from "@petstore/runtime/log";
+import { readBody } from "connect-transcoder/request/body";
 import { splitTarget } from "connect-transcoder/request/head";
 import type { ProcessConfig } from "./config.ts";
 import { adminListenAdvice } from "./listen-advice.ts";
@@ -111,12 +112,8 @@ export async function openAdmin(
 const problem = (status: number, message: string): AdminAnswer => ({ status, body: { message, status } });
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > MAX_BODY_BYTES) throw new Unusable(`The body may have ${MAX_BODY_BYTES} bytes at most.`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
+  const bytes = await readBody(request, (_piece, length) => {
+    if (length > MAX_BODY_BYTES) throw new Unusable(`The body may have ${MAX_BODY_BYTES} bytes at most.`);
+  });
+  return bytes.toString();
 }
