@@ -139,7 +139,7 @@ describe.each(protocols)("$type", (protocol) => {
         "ListPets",
         () => list({ pageToken: "x".repeat(1_000_000) }),
         "INVALID_PAGE_TOKEN",
-        "page_token: must be at most 512",
+        "page_token: must be at most 2048",
       ],
       [
         "a long name",
