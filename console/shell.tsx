@@ -104,8 +104,8 @@ const states: Readonly<Record<LiveState, string>> = {
   connecting: "Connecting…",
   live: "Live",
   reconnecting: "Reconnecting…",
-  offline: "Offline: nothing answers",
-  resting: "Resting",
+  offline: "Offline: no answer",
+  resting: "Paused",
   refused: "Not live",
 };
 

@@ -8,7 +8,7 @@ const spec = {
   name: "credential",
   label: "API key or access token",
   kind: "secret",
-  hint: "It is kept as long as this tab is open, and sent to this petstore alone.",
+  hint: "Kept while this tab is open, and sent to this petstore alone.",
 } as const;
 
 export function SignIn() {
@@ -21,15 +21,15 @@ export function SignIn() {
     event.preventDefault();
     // A header can't carry other characters.
     if (/^[!-~]+$/.test(text.value.trim())) signIn(text.value.trim());
-    else error.value = "must be an API key or a token, without spaces";
+    else error.value = "Enter an API key or a token; neither has spaces.";
   };
   return (
-    <Dialog title="Who calls?" onClose={stayUnknown}>
+    <Dialog title="Sign in" onClose={stayUnknown}>
       <form noValidate onSubmit={send}>
         <p>
           {credential.value
             ? "What you signed in with is not valid here, or not any more."
-            : "This petstore asks its callers for a credential."}
+            : "This petstore wants to know who you are."}
         </p>
         <Field spec={spec} value={text.value} error={error.value} onInput={type} />
         <footer>

@@ -22,7 +22,7 @@ export function Events() {
       <header class="head">
         <div>
           <h1 tabIndex={-1}>Events</h1>
-          <p class="quiet">What happens in the store, as it happens, whoever does it. Programs read the same.</p>
+          <p class="quiet">What happens in the shop, as it happens, whoever does it. Programs read the same.</p>
         </div>
         <button
           type="button"
@@ -91,7 +91,7 @@ function Untold() {
   if (untold.length === 0) return null;
   return (
     <p class="quiet untold">
-      Nothing is told of {list(untold.map((kind) => plurals[kind]))}: your credential lacks{" "}
+      Without {list(untold.map((kind) => plurals[kind]))}: your credential lacks{" "}
       {list(untold.map((kind) => readScopes[kind]))}.
     </p>
   );
@@ -103,7 +103,7 @@ function EventList({ shown, label }: { readonly shown: readonly LiveEvent[]; rea
     return (
       <p class="empty">
         {isRefused
-          ? "This petstore tells no events, or not to you."
+          ? "This petstore sends no events, or none to you."
           : "Nothing has happened since this page was opened."}
       </p>
     );

@@ -1,4 +1,4 @@
-/** Asks for confirmation of an action such as a deletion, and shows the error if it fails. */
+/** Asks for confirmation of an action that can't be undone, and shows the error if it fails. */
 import { PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -9,12 +9,14 @@ import { useSending } from "./sending.ts";
 interface ConfirmProps {
   readonly title: string;
   readonly action: string;
+  /** Whether nothing is lost by it. Then the focus is on it, and otherwise on the other button. */
+  readonly isHarmless?: boolean;
   readonly run: () => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Confirm({ title, action, run, onClose, children }: ConfirmProps) {
+export function Confirm({ title, action, isHarmless = false, run, onClose, children }: ConfirmProps) {
   const problem = useSignal<PetstoreError | undefined>(undefined);
   const { isSending, send } = useSending(title, onClose);
   const confirm = () => {
@@ -32,7 +34,7 @@ export function Confirm({ title, action, run, onClose, children }: ConfirmProps)
         <button type="button" onClick={onClose}>
           Never mind
         </button>
-        <button type="button" class="danger" aria-disabled={isSending} onClick={confirm}>
+        <button type="button" class={isHarmless ? "primary" : "danger"} aria-disabled={isSending} onClick={confirm}>
           {action}
         </button>
       </footer>

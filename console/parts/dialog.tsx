@@ -4,6 +4,9 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 let count = 0;
 
+/** What gets the focus, if there is one: where one writes, else what the dialog is for, else what changes nothing. */
+const FIRST = ["input, select, textarea", "footer .primary", "footer button"];
+
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
@@ -16,16 +19,19 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   const isGone = useRef(false);
   useLayoutEffect(() => {
     const element = dialog.current;
+    const row = document.activeElement?.closest("tr");
     element?.showModal();
     // By default the focus goes to the first element, which is the button that closes the dialog.
-    element?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    const first = FIRST.map((each) => element?.querySelector<HTMLElement>(each)).find(Boolean);
+    first?.focus();
     return () => {
       isGone.current = true;
       element?.close();
-      // The element that opened it may be gone, such as the row of a deleted record. Then the focus goes to the top of the
-      // view.
+      // The element that opened it may be gone, as may its whole row. Then the focus goes to the top of the view.
       setTimeout(() => {
-        if (document.activeElement === document.body) document.querySelector("h1")?.focus();
+        if (document.activeElement !== document.body) return;
+        const beside = row?.isConnected ? row.querySelector<HTMLElement>(".actions > *") : undefined;
+        (beside ?? document.querySelector("h1"))?.focus();
       });
     };
   }, []);

@@ -2,6 +2,8 @@ import { PetstoreError } from "@petstore/client";
 import { expect, test } from "vitest";
 import { dateTime, fieldErrors, InvalidInput, integer, integer32 } from "./field-errors.ts";
 
+const name = { name: "name", label: "Name", missing: "Give the pet a name." };
+const category = { name: "categoryId", label: "Category" };
 const failed = (code: string, more: object = {}) => new PetstoreError(code, "what to do", more);
 
 test("violations stand at the fields that they are about", () => {
@@ -9,14 +11,26 @@ test("violations stand at the fields that they are about", () => {
     { field: "categoryId", message: "must be greater than 0" },
     { field: "requestId", message: "is none of the form's" },
   ];
-  const found = fieldErrors(failed("VALIDATION_FAILED", { violations }), ["name", "categoryId"]);
-  expect(found).toEqual({ categoryId: "must be greater than 0" });
+  const found = fieldErrors(failed("VALIDATION_FAILED", { violations }), [name, category], { categoryId: "0" });
+  expect(found).toEqual({ categoryId: "Category must be greater than 0." });
+});
+
+test("of an empty or blank field is said what is missing, by whatever rule", () => {
+  const violations = [
+    { field: "name", message: "must not be blank or contain U+0000" },
+    { field: "categoryId", message: "value is required" },
+  ];
+  const found = (text: string) =>
+    fieldErrors(failed("VALIDATION_FAILED", { violations }), [name, category], { name: text });
+  expect(found(" ")).toEqual({ name: "Give the pet a name.", categoryId: "value is required" });
+  expect(found("\0").name).toBe("Name must not be blank or contain U+0000.");
 });
 
 test("so do the codes that are about a field, and no others", () => {
   const fieldOf = { CATEGORY_NOT_FOUND: "categoryId" } as const;
-  expect(fieldErrors(failed("CATEGORY_NOT_FOUND"), ["categoryId"], fieldOf)).toEqual({ categoryId: "what to do" });
-  expect(fieldErrors(failed("OVERLOADED"), ["categoryId"], fieldOf)).toEqual({});
+  const found = fieldErrors(failed("CATEGORY_NOT_FOUND"), [category], { categoryId: "7" }, fieldOf);
+  expect(found).toEqual({ categoryId: "what to do" });
+  expect(fieldErrors(failed("OVERLOADED"), [category], {}, fieldOf)).toEqual({});
 });
 
 test("integers are exact, and nothing else is one", () => {

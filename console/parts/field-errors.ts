@@ -1,5 +1,13 @@
-/** Which field of a form an error is about. */
+/** Which field of a form an error is about, and what is said there. */
 import type { ErrorCode, PetstoreError } from "@petstore/client";
+
+/** A field, and how people call it. */
+export interface Named {
+  readonly name: string;
+  readonly label: string;
+  /** What to say when the petstore objects to the field and nothing is in it. */
+  readonly missing?: string;
+}
 
 /** Messages by the names of their fields. */
 export type FieldErrors = Readonly<Record<string, string>>;
@@ -16,7 +24,7 @@ export class InvalidInput extends Error {
 /** Reads typed text as an integer that a number holds exactly. @throws InvalidInput */
 export function integer(field: string, text: string): number {
   const value = Number(text);
-  if (!/^-?\d+$/.test(text.trim())) throw new InvalidInput(field, "must be an integer");
+  if (!/^-?\d+$/.test(text.trim())) throw new InvalidInput(field, "must be a whole number");
   if (!Number.isSafeInteger(value)) throw new InvalidInput(field, `must be ${Number.MAX_SAFE_INTEGER} at most`);
   return value;
 }
@@ -42,14 +50,28 @@ export function dateTime(field: string, text: string): Date {
  */
 export function fieldErrors(
   error: PetstoreError | InvalidInput,
-  fields: readonly string[],
+  fields: readonly Named[],
+  values: Readonly<Record<string, string>>,
   fieldOf: Partial<Record<ErrorCode, string>> = {},
 ): FieldErrors {
-  if (error instanceof InvalidInput) return { [error.field]: error.message };
-  if (error.violations) {
-    const found = error.violations.filter(({ field }) => fields.includes(field));
-    return Object.fromEntries(found.map(({ field, message }) => [field, message]));
-  }
-  const field = fieldOf[error.code];
-  return field ? { [field]: error.message } : {};
+  const found = messages(error, fieldOf).flatMap(([name, message]) => {
+    const field = fields.find((each) => each.name === name);
+    return field ? [[name, sentence(field, message, values[name])] as const] : [];
+  });
+  return Object.fromEntries(found);
 }
+
+function messages(
+  error: PetstoreError | InvalidInput,
+  fieldOf: Partial<Record<ErrorCode, string>>,
+): (readonly [field: string, message: string])[] {
+  if (error instanceof InvalidInput) return [[error.field, error.message]];
+  if (error.violations) return error.violations.map(({ field, message }) => [field, message]);
+  return [[fieldOf[error.code] ?? "", error.message]];
+}
+
+/** Rules are told as "must be ..."; the petstore's other messages are sentences already. */
+export const sentence = ({ label, missing }: Named, message: string, value = ""): string => {
+  if (missing !== undefined && value.trim() === "") return missing;
+  return message.startsWith("must ") ? `${label} ${message}.` : message;
+};

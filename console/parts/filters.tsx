@@ -1,15 +1,30 @@
 /** The filters of a list, and its order. Their values are kept in the address of the page. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { route, setQuery } from "../route.ts";
-import { InvalidInput, integer } from "./field-errors.ts";
+import { InvalidInput, integer, sentence } from "./field-errors.ts";
 
-export const Filters = ({ children }: { readonly children: ComponentChildren }) => (
-  <search class="filters">
-    {children}
-    <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
-  </search>
-);
+const wide = matchMedia("(min-width: 40rem)");
+const isWide = signal(wide.matches);
+wide.addEventListener("change", () => {
+  isWide.value = wide.matches;
+});
+
+/** On a phone they are folded away, for the list is what counts. */
+export function Filters({ children }: { readonly children: ComponentChildren }) {
+  const count = [...route.value.query.keys()].filter((name) => name !== "sort").length;
+  return (
+    <search class="filters">
+      <details open={isWide.value}>
+        <summary>Filters{count > 0 && ` (${count})`}</summary>
+        <div>
+          {children}
+          <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+        </div>
+      </details>
+    </search>
+  );
+}
 
 interface ChoiceProps {
   readonly name: string;
@@ -45,7 +60,7 @@ export function IdFilter({ name, label }: { readonly name: string; readonly labe
       wrong.value = { text: "", beside: "", why: "" };
     } catch (thrown) {
       if (!(thrown instanceof InvalidInput)) throw thrown;
-      wrong.value = { text, beside: applied, why: thrown.message };
+      wrong.value = { text, beside: applied, why: sentence({ name, label }, thrown.message) };
     }
   };
   const { text, why } = wrong.value.beside === applied ? wrong.value : { text: "", why: "" };

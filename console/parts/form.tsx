@@ -4,16 +4,14 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Dialog } from "./dialog.tsx";
-import { type FieldErrors, fieldErrors, InvalidInput } from "./field-errors.ts";
+import { type FieldErrors, fieldErrors, InvalidInput, type Named } from "./field-errors.ts";
 import { Problem } from "./problem.tsx";
 import { useSending } from "./sending.ts";
 
 /** Texts of the fields, by the fields' names. */
 export type Values = Readonly<Record<string, string>>;
 
-export interface FieldSpec {
-  readonly name: string;
-  readonly label: string;
+export interface FieldSpec extends Named {
   readonly kind?: "text" | "lines" | "number" | "moment" | "check" | "secret";
   readonly options?: readonly (readonly [value: string, label: string])[] | undefined;
   readonly hint?: ComponentChildren;
@@ -65,14 +63,13 @@ export function RecordForm({
     errors.value = {};
     // An incomplete date has the value "", like an empty field.
     const half = [...(form.current?.querySelectorAll("input") ?? [])].find(({ validity }) => validity.badInput);
-    if (half) throw new InvalidInput(half.name, "must be a whole date and time, or none");
+    if (half) throw new InvalidInput(half.name, "must be a whole date and time, or empty");
     await submit(values.value, condition.value);
   }
 
   async function tell(thrown: unknown, isGone: boolean): Promise<void> {
     if (!(thrown instanceof PetstoreError) && !(thrown instanceof InvalidInput)) throw thrown;
-    const names = fields.map(({ name }) => name);
-    errors.value = fieldErrors(thrown, names, fieldOf);
+    errors.value = fieldErrors(thrown, fields, values.value, fieldOf);
     if (!(thrown instanceof PetstoreError)) return;
     if (thrown.code === "ETAG_MISMATCH" && theirs && !isGone) await meet(theirs);
     else if (Object.keys(errors.value).length === 0) problem.value = thrown;

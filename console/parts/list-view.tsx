@@ -1,11 +1,11 @@
 /** A list as a table that highlights new and changed rows. */
 import type { List, PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { liveState } from "../live/state.ts";
 import type { Kind, Kinds } from "../records/changes.ts";
 import { createPagedList, type Mark, type Page, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
-import { route } from "../route.ts";
+import { hrefOf, route } from "../route.ts";
 import { signOut } from "../session.ts";
 import { Problem, type ProblemProps } from "./problem.tsx";
 
@@ -62,7 +62,17 @@ interface ListViewProps<T> {
   readonly actions: (record: T) => ComponentChildren;
   readonly filters: ComponentChildren;
   readonly create?: { readonly label: string; readonly onClick: () => void };
-  readonly empty: ComponentChildren;
+  readonly empty: Empty;
+}
+
+/** What stands in place of an empty list. */
+interface Empty {
+  /** Without filters: what there would be. */
+  readonly all: string;
+  /** With filters. */
+  readonly filtered: string;
+  /** Without filters: what to do next. */
+  readonly step: ComponentChildren;
 }
 
 export function ListView<T>({ title, intro, list, columns, actions, filters, create, empty }: ListViewProps<T>) {
@@ -77,7 +87,7 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
       <header class="head">
         <div>
           <h1 tabIndex={-1}>{title}</h1>
-          <p class="quiet">{intro}</p>
+          <p class="quiet intro">{intro}</p>
         </div>
         {create && (
           <button type="button" class="primary" onClick={create.onClick}>
@@ -87,12 +97,14 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
       </header>
       <div class="tools">
         {filters}
-        <button type="button" onClick={() => void list.refresh()}>
-          {liveState.value === "live" ? "Read again" : "Refresh"}
-        </button>
+        {!["live", "connecting"].includes(liveState.value) && (
+          <button type="button" onClick={() => void list.refresh()}>
+            Refresh
+          </button>
+        )}
       </div>
       {error && <Problem error={error} act={wayOut(error, () => void list.refresh())} />}
-      {isWhole && items.length === 0 && !error && <div class="empty">{empty}</div>}
+      {isWhole && items.length === 0 && !error && <Nothing {...empty} />}
       {items.length > 0 && (
         <table aria-busy={isLoading}>
           <caption class="unseen">{title}</caption>
@@ -138,6 +150,25 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
   );
 }
 
+function Nothing({ all, filtered, step }: Empty) {
+  const { view, query } = route.value;
+  const isFiltered = [...query.keys()].some((name) => name !== "sort");
+  return (
+    <div class="empty">
+      <p>{isFiltered ? filtered : all}</p>
+      <p class="steps">
+        {isFiltered ? (
+          <a class="button" href={hrefOf(view)}>
+            Show all
+          </a>
+        ) : (
+          step
+        )}
+      </p>
+    </div>
+  );
+}
+
 function wayOut({ code }: PetstoreError, retry: () => void): ProblemProps["act"] {
   // Trying again with the same credential would not help.
   if (code === "PERMISSION_DENIED") return { label: "Sign in with another credential", onClick: signOut };
@@ -158,6 +189,12 @@ const TINTS = { new: "var(--green-tint)", changed: "var(--accent-tint)" } as con
 
 function Row<T>({ id, record, columns, actions, mark }: RowProps<T>) {
   const row = useRef<HTMLTableRowElement>(null);
+  // An action may go while it has the focus, such as "Order" once the pet is pending.
+  const hadFocus = row.current?.contains(document.activeElement) === true;
+  useLayoutEffect(() => {
+    if (hadFocus && !row.current?.contains(document.activeElement))
+      row.current?.querySelector<HTMLElement>(".actions > *")?.focus();
+  });
   useEffect(() => {
     const tint = mark && { offset: 0, background: TINTS[mark.what] };
     if (tint) row.current?.animate([tint], { duration: 2_600, easing: "ease-out" });

@@ -47,7 +47,7 @@ export function Requests() {
         </div>
       ) : (
         <div class="empty">
-          <p>Nothing was asked yet.</p>
+          <p>Nothing was asked of the petstore yet.</p>
         </div>
       )}
     </>

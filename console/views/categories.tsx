@@ -6,15 +6,15 @@ import { Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { Name } from "../parts/name.tsx";
 import { petstore } from "../petstore.ts";
 import { unlessGone, written } from "../records/written.ts";
-import { hrefOf, route } from "../route.ts";
+import { hrefOf } from "../route.ts";
 
 type Open = { readonly what: "create" } | { readonly what: "edit" | "delete"; readonly category: Category };
 
 export function Categories() {
   const [open, show] = useState<Open>();
-  const { query } = route.value;
   const list = usePagedList<"category">((query) => {
     const id = idIn(query, "id");
     return {
@@ -32,12 +32,12 @@ export function Categories() {
     <>
       <ListView
         title="Categories"
-        intro="Kinds of animals. A category that any pet belongs to can't be deleted."
+        intro="The kinds of pets that the shop has. One that has pets can't be deleted."
         list={list}
         create={{ label: "New category", onClick: () => show({ what: "create" }) }}
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
-          { label: "Name", isHead: true, cell: ({ name }) => name },
+          { label: "Name", isHead: true, cell: ({ name }) => <Name>{name}</Name> },
           { label: "Description", cell: ({ description }) => description ?? <span class="quiet">none</span> },
         ]}
         actions={(category) => (
@@ -58,7 +58,15 @@ export function Categories() {
             <IdFilter name="id" label="ID" />
           </Filters>
         }
-        empty={<p>{`${query}` === "" ? "There are no categories yet. Make the first one." : "No category matches."}</p>}
+        empty={{
+          all: "There are no categories yet, such as dogs or cats.",
+          filtered: "No category matches.",
+          step: (
+            <button type="button" class="primary" onClick={() => show({ what: "create" })}>
+              Create the first category
+            </button>
+          ),
+        }}
       />
       {open?.what === "create" && <CreateCategory onClose={() => show(undefined)} />}
       {open?.what === "edit" && <EditCategory category={open.category} onClose={() => show(undefined)} />}
@@ -68,11 +76,11 @@ export function Categories() {
 }
 
 const fields: readonly FieldSpec[] = [
-  { name: "name", label: "Name" },
+  { name: "name", label: "Name", missing: "Give the category a name." },
   { name: "description", label: "Description", kind: "lines", hint: "May be left empty." },
 ];
 
-function CreateCategory({ onClose }: { readonly onClose: () => void }) {
+export function CreateCategory({ onClose }: { readonly onClose: () => void }) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
     const wanted = categoryOf(values);
@@ -116,8 +124,8 @@ function DeleteCategory({ category, onClose }: CategoryProps) {
     notify(`${category.name} is deleted.`);
   }
   return (
-    <Confirm title={`Delete category ${category.id}`} action="Delete" run={run} onClose={onClose}>
-      <p>{category.name} goes, if no pet belongs to it.</p>
+    <Confirm title={`Delete ${category.name}`} action="Delete" run={run} onClose={onClose}>
+      <p>It can only be deleted while no pet belongs to it.</p>
     </Confirm>
   );
 }

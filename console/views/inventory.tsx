@@ -5,15 +5,15 @@ import { integer32 } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
 import { written } from "../records/written.ts";
-import { hrefOf, route } from "../route.ts";
+import { hrefOf } from "../route.ts";
 
 export function Inventory() {
   const [open, show] = useState<InventoryItem>();
-  const { query } = route.value;
   const list = usePagedList<"inventory">((query) => {
     const petId = idIn(query, "pet");
     const status = statusOf(query.get("status"));
@@ -36,14 +36,16 @@ export function Inventory() {
     <>
       <ListView
         title="Inventory"
-        intro="Units that can still be sold. Those in open orders are not among them."
+        intro="What can still be sold. What open orders hold is not counted."
         list={list}
         columns={[
           {
             label: "Pet",
             isHead: true,
             cell: ({ petId }) => (
-              <a href={hrefOf("pets", { id: `${petId}` })}>{nameOf("pet", petId) ?? `Pet ${petId}`}</a>
+              <a href={hrefOf("pets", { id: `${petId}` })}>
+                <Name>{nameOf("pet", petId) ?? `Pet ${petId}`}</Name>
+              </a>
             ),
           },
           { label: "Pet ID", cell: ({ petId }) => `${petId}`, isNumber: true },
@@ -61,7 +63,15 @@ export function Inventory() {
             <IdFilter name="pet" label="Pet" />
           </Filters>
         }
-        empty={<p>{`${query}` === "" ? "Nothing is in stock. Each pet brings its own entry." : "No entry matches."}</p>}
+        empty={{
+          all: "There is no stock yet. Each pet that is created has its own.",
+          filtered: "No stock matches.",
+          step: (
+            <a class="button" href={hrefOf("pets")}>
+              Go to the pets
+            </a>
+          ),
+        }}
       />
       {open && <SetStock item={open} onClose={() => show(undefined)} />}
     </>
@@ -73,6 +83,7 @@ const fields: readonly FieldSpec[] = [
     name: "quantity",
     label: "Quantity",
     kind: "number",
+    missing: "Say how many there are.",
     hint: "Above 0 a pet that was listed as sold is available again.",
   },
 ];
@@ -83,7 +94,7 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
     const inventory = quantity === "" ? {} : { quantity: integer32("quantity", quantity, 0) };
     const item = await petstore.inventory.update(petId, inventory, { ifMatch: etag });
     written("inventory", item);
-    notify(`${item.quantity} of pet ${petId} are in stock.`);
+    notify(`${nameOf("pet", petId) ?? `Pet ${petId}`}: ${item.quantity} in stock.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
     const now = await petstore.inventory.get(petId);

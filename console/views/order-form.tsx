@@ -13,7 +13,7 @@ const fields: readonly FieldSpec[] = [
     name: "petId",
     label: "Pet",
     kind: "number",
-    hint: "The number of the pet. An order without one is about no stock.",
+    hint: "Its number. An order without one takes nothing from the stock.",
   },
   { name: "quantity", label: "Quantity", kind: "number", hint: "Left empty it is 1." },
   {
@@ -22,7 +22,7 @@ const fields: readonly FieldSpec[] = [
     kind: "moment",
     hint: "In the time zone of this browser. May be left empty.",
   },
-  { name: "complete", label: "Fulfil it at once", kind: "check" },
+  { name: "complete", label: "Complete at once", kind: "check", hint: "When the customer has everything already." },
 ];
 
 interface OrderFormProps {

@@ -4,18 +4,18 @@ import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { Name } from "../parts/name.tsx";
 import { Chip } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
 import { unlessGone, written } from "../records/written.ts";
-import { hrefOf, route } from "../route.ts";
+import { hrefOf } from "../route.ts";
 import { OrderForm } from "./order-form.tsx";
 
 type Open = { readonly what: "place" } | { readonly what: "complete" | "cancel"; readonly order: Order };
 
 export function Orders() {
   const [open, show] = useState<Open>();
-  const { query } = route.value;
   const list = usePagedList<"order">((query) => {
     const petId = idIn(query, "pet");
     const complete = { open: false, complete: true }[query.get("state") ?? ""];
@@ -35,7 +35,7 @@ export function Orders() {
     <>
       <ListView
         title="Orders"
-        intro="An order takes its units from the stock when it is placed, and gives them back when it is cancelled."
+        intro="An order takes its pets from the stock when it is placed. Cancelled, it gives them back."
         list={list}
         create={{ label: "Place an order", onClick: () => show({ what: "place" }) }}
         columns={[
@@ -46,7 +46,9 @@ export function Orders() {
               petId === undefined ? (
                 <span class="quiet">none</span>
               ) : (
-                <a href={hrefOf("pets", { id: `${petId}` })}>{nameOf("pet", petId) ?? `Pet ${petId}`}</a>
+                <a href={hrefOf("pets", { id: `${petId}` })}>
+                  <Name>{nameOf("pet", petId) ?? `Pet ${petId}`}</Name>
+                </a>
               ),
           },
           { label: "Quantity", cell: ({ quantity }) => quantity?.toLocaleString("en") ?? "", isNumber: true },
@@ -87,7 +89,15 @@ export function Orders() {
             <IdFilter name="pet" label="Pet" />
           </Filters>
         }
-        empty={<p>{`${query}` === "" ? "There are no orders yet. Place the first one." : "No order matches."}</p>}
+        empty={{
+          all: "There are no orders yet.",
+          filtered: "No order matches.",
+          step: (
+            <button type="button" class="primary" onClick={() => show({ what: "place" })}>
+              Place the first order
+            </button>
+          ),
+        }}
       />
       {open?.what === "place" && <OrderForm onClose={() => show(undefined)} />}
       {open?.what === "complete" && <CompleteOrder order={open.order} onClose={() => show(undefined)} />}
@@ -107,8 +117,8 @@ function CompleteOrder({ order: before, onClose }: OrderProps) {
     notify(`Order ${before.id} is complete.`);
   }
   return (
-    <Confirm title={`Complete order ${before.id}`} action="Complete" run={run} onClose={onClose}>
-      <p>It is fulfilled for good: a complete order can be neither reopened nor cancelled.</p>
+    <Confirm isHarmless title={`Complete order ${before.id}`} action="Complete" run={run} onClose={onClose}>
+      <p>When the customer has everything. A complete order can't be reopened or cancelled.</p>
     </Confirm>
   );
 }
@@ -121,7 +131,7 @@ function CancelOrder({ order, onClose }: OrderProps) {
   }
   return (
     <Confirm title={`Cancel order ${order.id}`} action="Cancel the order" run={run} onClose={onClose}>
-      <p>Its units return to the stock.</p>
+      <p>What it holds returns to the stock.</p>
     </Confirm>
   );
 }

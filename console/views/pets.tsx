@@ -8,18 +8,21 @@ import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
 import { unlessGone, written } from "../records/written.ts";
-import { hrefOf, route } from "../route.ts";
+import { hrefOf } from "../route.ts";
+import { CreateCategory } from "./categories.tsx";
 import { OrderForm } from "./order-form.tsx";
 
-type Open = { readonly what: "create" } | { readonly what: "edit" | "delete" | "order"; readonly pet: Pet };
+type Open =
+  | { readonly what: "create" | "create category" }
+  | { readonly what: "edit" | "delete" | "order"; readonly pet: Pet };
 
 export function Pets() {
   const [open, show] = useState<Open>();
-  const { query } = route.value;
   const list = usePagedList<"pet">((query) => {
     const status = statusOf(query.get("status"));
     const categoryId = idIn(query, "category");
@@ -46,7 +49,7 @@ export function Pets() {
     <>
       <ListView
         title="Pets"
-        intro="Each animal is one of a kind. Its status follows its stock and the orders for it."
+        intro="What the shop sells and has sold. The status follows the stock and the orders."
         list={list}
         create={{ label: "New pet", onClick: () => show({ what: "create" }) }}
         columns={[
@@ -57,7 +60,7 @@ export function Pets() {
             cell: ({ id, name }) => (
               <span class="named">
                 <Avatar id={id} name={name} />
-                {name}
+                <Name>{name}</Name>
               </span>
             ),
           },
@@ -65,7 +68,7 @@ export function Pets() {
             label: "Category",
             cell: ({ categoryId }) => (
               <a href={hrefOf("pets", { category: `${categoryId}` })}>
-                {nameOf("category", categoryId) ?? `${categoryId}`}
+                <Name>{nameOf("category", categoryId) ?? `${categoryId}`}</Name>
               </a>
             ),
           },
@@ -73,9 +76,11 @@ export function Pets() {
         ]}
         actions={(pet) => (
           <>
-            <button type="button" onClick={() => show({ what: "order", pet })}>
-              Order<span class="unseen"> {pet.name}</span>
-            </button>
+            {canBeOrdered(pet) && (
+              <button type="button" onClick={() => show({ what: "order", pet })}>
+                Order<span class="unseen"> {pet.name}</span>
+              </button>
+            )}
             <button type="button" onClick={() => show({ what: "edit", pet })}>
               Edit<span class="unseen"> {pet.name}</span>
             </button>
@@ -91,16 +96,22 @@ export function Pets() {
             <IdFilter name="id" label="ID" />
           </Filters>
         }
-        empty={
-          `${query}` === "" ? (
-            <p>There are no pets yet. Each belongs to a category: make one, then the first pet.</p>
-          ) : (
-            <p>
-              No pet matches. <a href="#/pets">Show all</a>
-            </p>
-          )
-        }
+        empty={{
+          all: "There are no pets yet. Each belongs to a category, so begin with one.",
+          filtered: "No pet matches.",
+          step: (
+            <>
+              <button type="button" onClick={() => show({ what: "create category" })}>
+                Create a category
+              </button>
+              <button type="button" class="primary" onClick={() => show({ what: "create" })}>
+                Create the first pet
+              </button>
+            </>
+          ),
+        }}
       />
+      {open?.what === "create category" && <CreateCategory onClose={() => show(undefined)} />}
       {open?.what === "create" && <CreatePet onClose={() => show(undefined)} />}
       {open?.what === "edit" && <EditPet pet={open.pet} onClose={() => show(undefined)} />}
       {open?.what === "delete" && <DeletePet pet={open.pet} onClose={() => show(undefined)} />}
@@ -108,6 +119,9 @@ export function Pets() {
     </>
   );
 }
+
+/** Of a status that this page does not know, the petstore is asked. */
+const canBeOrdered = ({ status }: Pet): boolean => status !== "pending" && status !== "sold";
 
 /** A coloured tile with the first letter of a name, the same for the same record. */
 const Avatar = ({ name, id }: Pick<Pet, "name" | "id">) => (
@@ -133,11 +147,12 @@ function useFields(withStatus: string): readonly FieldSpec[] {
     });
   }, []);
   return [
-    { name: "name", label: "Name" },
+    { name: "name", label: "Name", missing: "Give the pet a name." },
     {
       name: "categoryId",
       label: "Category",
       kind: "number",
+      missing: "Choose the category that the pet belongs to.",
       options: offered.value,
       hint: offered.value ? undefined : (
         <>
@@ -196,8 +211,8 @@ function DeletePet({ pet, onClose }: PetProps) {
     notify(`${pet.name} is deleted.`);
   }
   return (
-    <Confirm title={`Delete pet ${pet.id}`} action="Delete" run={run} onClose={onClose}>
-      <p>{pet.name} goes, together with its entry in the inventory. Complete orders for it stay.</p>
+    <Confirm title={`Delete ${pet.name}`} action="Delete" run={run} onClose={onClose}>
+      <p>{pet.name} leaves the shop, and its stock with it. Complete orders for it stay.</p>
     </Confirm>
   );
 }

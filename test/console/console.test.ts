@@ -4,7 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFindings, startChromium } from "../harness/chromium.ts";
 import { chromiumMissing } from "../harness/chromium-program.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
-import { dialog, elsewhere, openConsole, press, row } from "./open.ts";
+import { dialog, elsewhere, field, openConsole, press, row } from "./open.ts";
+
+/** The words of names that stand on more than one line. Runs in the page. */
+const brokenWords = (names: readonly Element[]): string[] =>
+  names.flatMap(({ firstChild: text }) =>
+    [...(text?.textContent ?? "").matchAll(/\S+/g)].flatMap(({ index, 0: word }) => {
+      const range = document.createRange();
+      range.setStart(text as Node, index);
+      range.setEnd(text as Node, index + word.length);
+      return range.getClientRects().length > 1 ? [word] : [];
+    }),
+  );
 
 describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   let petstore: Petstore;
@@ -16,7 +27,31 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await browser?.close();
     await petstore?.stop();
   });
-  const { send, someCategory, somePet } = elsewhere(() => petstore.http);
+  const { send, someCategory } = elsewhere(() => petstore.http);
+
+  test("an empty shop says what to do next, and a phone shows the first pet at once", async () => {
+    await using opened = await openConsole(browser, `${petstore.http}/#/pets`, { width: 375, height: 667 });
+    const { page } = opened;
+    await press(page, "Create a category");
+    await field(page, "Name").fill("Meerschweinchen");
+    await press(page, "Create category");
+    await press(page, "Create the first pet");
+    await field(page, "Name").fill("Zwergpinscher");
+    await field(page, "Category").selectOption({ label: "Meerschweinchen (1)" });
+    await press(page, "Create pet");
+    const pet = page.getByRole("row", { name: /Zwergpinscher/ });
+    await pet.getByRole("button", { name: "Order" }).waitFor();
+    const { y = 0, height = 0 } = (await pet.boundingBox()) ?? {};
+    expect([await page.evaluate(() => scrollY), y + height <= 667]).toEqual([0, true]);
+    for (const [view, step] of [
+      ["Orders", "Place the first order"],
+      ["Categories", "New category"],
+      ["Inventory", "Set stock"],
+    ] as const) {
+      await page.getByRole("link", { name: view }).click();
+      await page.getByRole("button", { name: step }).waitFor();
+    }
+  });
 
   test("makes a category and a pet in it, by the keyboard alone", async () => {
     await using opened = await openConsole(browser, `${petstore.http}/#/categories`);
@@ -60,7 +95,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   test("a name that looks like HTML is text", async () => {
     const name = "<img src=x onerror=alert(1)><script>alert(2)</script>";
     await someCategory(name);
-    await using opened = await openConsole(browser, `${petstore.http}/#/categories`, { width: 1360 });
+    await using opened = await openConsole(browser, `${petstore.http}/#/categories`);
     const { page } = opened; // what it runs or loads beside its own is a fault
     await page.locator(".live", { hasText: /^Live$/ }).waitFor();
     const id = await someCategory(name);
@@ -97,15 +132,15 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
       await id.press("Enter"); // filled alone it is not yet changed
     };
     await enter("7x");
-    await page.getByText("must be an integer").waitFor();
+    await page.getByText("ID must be a whole number").waitFor();
     expect([await id.inputValue(), page.url().includes("id=")]).toEqual(["7x", false]);
     await enter(`${ids[7]}`);
-    await page.getByText("must be an integer").waitFor({ state: "detached" });
+    await page.getByText("ID must be a whole number").waitFor({ state: "detached" });
     expect(page.url()).toContain(`id=${ids[7]}`);
     await enter("x");
-    await page.getByText("must be an integer").waitFor();
+    await page.getByText("ID must be a whole number").waitFor();
     await page.evaluate(`location.hash = "#/pets?category=${categoryId}&id=${ids[8]}"`);
-    await page.getByText("must be an integer").waitFor({ state: "detached" });
+    await page.getByText("ID must be a whole number").waitFor({ state: "detached" });
     expect(await id.inputValue()).toBe(`${ids[8]}`);
 
     // All that is shown goes elsewhere, but there is more.
@@ -157,13 +192,17 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   ] as const;
   describe.each(screens)("$screen", ({ width, scheme }) => {
     test.each(["pets", "categories", "orders", "inventory", "requests"])("everybody can use %s", async (view) => {
-      await send("POST", "/store/orders", { petId: await somePet() });
+      const name = "Sir Reginald Fluffington the Third of Featherstonehaugh";
+      const { id: petId } = await send("POST", "/pets", { name, categoryId: await someCategory("Meerschweinchen") });
+      await send("POST", "/store/orders", { petId });
       await using opened = await openConsole(browser, `${petstore.http}/#/${view}`, { width, scheme });
       const { page } = opened;
       if (view !== "requests") await page.locator("table[aria-busy=false] tbody tr").first().waitFor();
       expect(await axeFindings(page)).toEqual([]);
       // Nothing is cut off, and nothing has to be shifted to be read.
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      // A name is read word by word.
+      expect(await page.locator(".name").evaluateAll(brokenWords)).toEqual([]);
       // Of the navigation nothing is out of sight, nor of what was asked.
       const cut = await page.evaluate(() =>
         [...document.querySelectorAll(".side ul, .requests ol")].filter((each) => each.scrollWidth > each.clientWidth),

@@ -36,7 +36,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   const status = (page: Page, id: number, word: string) => row(page, id).getByText(word, { exact: true }).waitFor();
 
   test("an order by curl turns its pet pending, there and in the list of events", async () => {
-    await using opened = await openConsole(browser, petstore.http, { width: 1360, height: 760 });
+    await using opened = await openConsole(browser, petstore.http, { height: 760 });
     const { page } = opened;
     await isLive(page);
     await status(page, 12, "available");
@@ -73,7 +73,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   });
 
   test("nothing is missed while the gateway is away, and the page says that it is", async () => {
-    await using opened = await openConsole(browser, petstore.http, { width: 1360 });
+    await using opened = await openConsole(browser, petstore.http);
     const { page } = opened;
     await isLive(page);
     await petstore.kill("gateway");
@@ -119,7 +119,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
         document.dispatchEvent(new Event("visibilitychange"));
       }, hidden);
     await look(true);
-    await page.locator(".live", { hasText: "Resting" }).waitFor();
+    await page.locator(".live", { hasText: "Paused" }).waitFor();
     await curl("POST", "/store/orders", { petId: 1 });
     await look(false);
     await isLive(page);
