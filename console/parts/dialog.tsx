@@ -30,7 +30,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       // The element that opened it may be gone, as may its whole row. Then the focus goes to the top of the view.
       setTimeout(() => {
         if (document.activeElement !== document.body) return;
-        const beside = row?.isConnected ? row.querySelector<HTMLElement>(".actions > *") : undefined;
+        const beside = row?.isConnected ? row.querySelector<HTMLElement>("button, .actions > *") : undefined;
         (beside ?? document.querySelector("h1"))?.focus();
       });
     };

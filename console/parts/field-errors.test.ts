@@ -1,6 +1,6 @@
 import { PetstoreError } from "@petstore/client";
 import { expect, test } from "vitest";
-import { dateTime, fieldErrors, InvalidInput, integer, integer32 } from "./field-errors.ts";
+import { dateTime, fieldErrors, InvalidInput, integer, integer32, localTime } from "./field-errors.ts";
 
 const name = { name: "name", label: "Name", missing: "Give the pet a name." };
 const category = { name: "categoryId", label: "Category" };
@@ -39,6 +39,12 @@ test("integers are exact, and nothing else is one", () => {
   for (const text of ["", "1.5", "1e3", "0x1", "one", "9007199254740992"])
     expect(() => integer("id", text), text).toThrow(InvalidInput);
   expect(() => integer32("quantity", "2147483648", 1)).toThrow("must be from 1 to 2147483647");
+});
+
+test("a time is shown in a field as it is read from it", () => {
+  expect(dateTime("shipDate", localTime("2027-07-31T23:59:00Z")).toISOString()).toBe("2027-07-31T23:59:00.000Z");
+  expect(localTime("2027-01-31T10:59:00Z")).toMatch(/^2027-(01-31|02-01)T..:..$/); // whole minutes, as people write them
+  expect(dateTime("shipDate", localTime("2027-01-31T10:59:59.5Z")).toISOString()).toBe("2027-01-31T10:59:59.500Z");
 });
 
 test("a date is one that a timestamp can be", () => {

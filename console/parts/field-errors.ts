@@ -45,6 +45,12 @@ export function dateTime(field: string, text: string): Date {
   return date;
 }
 
+/** The value of such a field for a time. */
+export function localTime(time: string): string {
+  const local = new Date(Date.parse(time) - new Date(time).getTimezoneOffset() * 60_000);
+  return local.toISOString().replace(/(:00)?\.000Z$|Z$/, "");
+}
+
 /**
  * The messages of an error by field: its violations, or for other codes the field that `fieldOf` names. Empty if the error is about none of these fields.
  */

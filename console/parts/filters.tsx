@@ -1,8 +1,11 @@
 /** The filters of a list, and its order. Their values are kept in the address of the page. */
+import { PetstoreError } from "@petstore/client";
 import { signal, useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, TargetedEvent } from "preact";
+import { idMeant, labelOf } from "../records/offers.ts";
 import { route, setQuery } from "../route.ts";
 import { InvalidInput, integer, sentence } from "./field-errors.ts";
+import { OfferInput, useLull } from "./offers.tsx";
 
 const wide = matchMedia("(min-width: 40rem)");
 const isWide = signal(wide.matches);
@@ -10,16 +13,26 @@ wide.addEventListener("change", () => {
   isWide.value = wide.matches;
 });
 
+interface FiltersProps {
+  /** The one that is always there. */
+  readonly search?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
 /** On a phone they are folded away, for the list is what counts. */
-export function Filters({ children }: { readonly children: ComponentChildren }) {
-  const count = [...route.value.query.keys()].filter((name) => name !== "sort").length;
+export function Filters({ search, children }: FiltersProps) {
+  const { query } = route.value;
+  const count = [...query.keys()].filter((name) => name !== "sort" && name !== "name").length;
   return (
     <search class="filters">
+      {search}
       <details open={isWide.value}>
         <summary>Filters{count > 0 && ` (${count})`}</summary>
         <div>
           {children}
-          <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+          {!query.has("name") && (
+            <Choice name="sort" label="Sort" all="newest first" options={[["oldest", "oldest first"]]} />
+          )}
         </div>
       </details>
     </search>
@@ -50,39 +63,95 @@ export function Choice({ name, label, all, options }: ChoiceProps) {
   );
 }
 
-/** Filters by an identifier. Text that is not one stays as it was typed, until the address changes. */
-export function IdFilter({ name, label }: { readonly name: string; readonly label: string }) {
-  const applied = route.value.query.get(name) ?? "";
-  const wrong = useSignal({ text: "", beside: "", why: "" });
-  const change = (text: string) => {
+/** Filters by the beginning of the name, as one types. */
+export function NameFilter() {
+  const typed = useSignal<string | undefined>(undefined);
+  const apply = useLull((text: string) => {
+    typed.value = undefined;
+    setQuery("name", text);
+  });
+  return (
+    <label>
+      Name
+      <input
+        type="search"
+        autocomplete="off"
+        placeholder="begins with"
+        maxLength={200}
+        value={typed.value ?? route.value.query.get("name") ?? ""}
+        onInput={({ currentTarget: { value } }) => {
+          typed.value = value;
+          apply(value);
+        }}
+      />
+    </label>
+  );
+}
+
+interface IdFilterProps {
+  readonly name: string;
+  readonly label: string;
+  /** What is offered by name, if it is. */
+  readonly offered?: "pet" | "category";
+}
+
+/** Filters by an identifier. Text that is none stays as it was typed, until the address changes. */
+export function IdFilter({ name, label, offered }: IdFilterProps) {
+  const { view, query } = route.value;
+  const applied = query.get(name) ?? "";
+  const draft = useSignal<{ readonly text: string; readonly beside: string; readonly why: string } | undefined>(
+    undefined,
+  );
+  const type = (text: string, why = "") => {
+    draft.value = { text, beside: applied, why };
+  };
+  const change = async (text: string) => {
+    type(text);
+    const mine = draft.peek();
     try {
-      setQuery(name, text.trim() === "" ? "" : `${integer(name, text)}`);
-      wrong.value = { text: "", beside: "", why: "" };
+      const isNone = text.trim() === "";
+      const id = isNone ? "" : `${offered ? await idMeant(offered, name, text) : integer(name, text)}`;
+      if (draft.peek() !== mine || route.peek().view !== view) return; // another text is there by now
+      draft.value = undefined;
+      setQuery(name, id);
     } catch (thrown) {
-      if (!(thrown instanceof InvalidInput)) throw thrown;
-      wrong.value = { text, beside: applied, why: sentence({ name, label }, thrown.message) };
+      if (!(thrown instanceof InvalidInput || thrown instanceof PetstoreError)) throw thrown;
+      if (draft.peek() === mine) type(text, sentence({ name, label }, thrown.message));
     }
   };
-  const { text, why } = wrong.value.beside === applied ? wrong.value : { text: "", why: "" };
-  const id = `filter-${name}`;
+  const { text, why = "" } = draft.value?.beside === applied ? draft.value : {};
+  const id = idIn(query, name);
+  const input = {
+    id: `filter-${name}`,
+    size: offered ? 14 : 6,
+    placeholder: "any",
+    value: text ?? (offered && id !== undefined ? labelOf(offered, id) : applied),
+    "aria-invalid": why !== "",
+    "aria-describedby": why ? `filter-${name}-error` : undefined,
+    onChange: (event: TargetedEvent<HTMLInputElement>) => void change(event.currentTarget.value),
+  };
   return (
     <div>
-      <label>
+      <label for={input.id}>
         {label}
-        <input
-          inputMode="numeric"
-          autocomplete="off"
-          size={6}
-          placeholder="any"
-          value={why ? text : applied}
-          aria-invalid={why !== ""}
-          aria-describedby={why ? id : undefined}
-          onChange={(event) => change(event.currentTarget.value)}
-        />
+        {offered ? (
+          <OfferInput
+            {...input}
+            offered={offered}
+            onText={(text, isOffered) => void (isOffered ? change : type)(text)}
+          />
+        ) : (
+          <input
+            {...input}
+            inputMode="numeric"
+            autocomplete="off"
+            onInput={(event) => type(event.currentTarget.value)}
+          />
+        )}
       </label>
       {/* Inside the label it would become part of the field's name. */}
       {why && (
-        <p class="wrong" id={id} role="alert">
+        <p class="wrong" id={`filter-${name}-error`} role="alert">
           {why}
         </p>
       )}

@@ -3,8 +3,10 @@ import { type ErrorCode, PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { Offered } from "../records/offers.ts";
 import { Dialog } from "./dialog.tsx";
 import { type FieldErrors, fieldErrors, InvalidInput, type Named } from "./field-errors.ts";
+import { OfferInput } from "./offers.tsx";
 import { Problem } from "./problem.tsx";
 import { useSending } from "./sending.ts";
 
@@ -12,7 +14,9 @@ import { useSending } from "./sending.ts";
 export type Values = Readonly<Record<string, string>>;
 
 export interface FieldSpec extends Named {
-  readonly kind?: "text" | "lines" | "number" | "moment" | "check" | "secret";
+  readonly kind?: "text" | "lines" | "number" | "count" | "moment" | "check" | "secret";
+  /** What is offered by name while one types. */
+  readonly offered?: Offered;
   readonly options?: readonly (readonly [value: string, label: string])[] | undefined;
   readonly hint?: ComponentChildren;
 }
@@ -168,9 +172,16 @@ interface FieldProps {
   readonly onInput: (value: string) => void;
 }
 
-const inputType = { text: "text", number: "text", moment: "datetime-local", secret: "password" } as const;
+const inputType = {
+  text: "text",
+  number: "text",
+  count: "text",
+  moment: "datetime-local",
+  secret: "password",
+} as const;
 
-export function Field({ spec: { name, label, kind = "text", options, hint }, value, error, onInput }: FieldProps) {
+export function Field({ spec, value, error, onInput }: FieldProps) {
+  const { name, label, kind = "text", offered, options, hint } = spec;
   const id = `field-${name}`;
   const common = {
     id,
@@ -190,6 +201,8 @@ export function Field({ spec: { name, label, kind = "text", options, hint }, val
             </option>
           ))}
         </select>
+      ) : offered ? (
+        <OfferInput {...common} offered={offered} value={value} onText={onInput} />
       ) : kind === "lines" ? (
         <textarea {...common} rows={3} value={value} onInput={typed} />
       ) : kind === "check" ? (
@@ -199,6 +212,16 @@ export function Field({ spec: { name, label, kind = "text", options, hint }, val
           checked={value === "true"}
           onChange={(event) => onInput(`${event.currentTarget.checked}`)}
         />
+      ) : kind === "count" ? (
+        <div class="stepper">
+          <button type="button" aria-label="One less" onClick={() => onInput(`${Math.max(Number(value) - 1, 0) || 0}`)}>
+            −
+          </button>
+          <input {...common} inputMode="numeric" autocomplete="off" value={value} onInput={typed} />
+          <button type="button" aria-label="One more" onClick={() => onInput(`${Number(value) + 1 || 1}`)}>
+            +
+          </button>
+        </div>
       ) : (
         <input
           {...common}

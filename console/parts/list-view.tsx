@@ -1,9 +1,10 @@
 /** A list as a table that highlights new and changed rows. */
-import type { List, PetstoreError } from "@petstore/client";
+import type { Category, List, Pet, PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { liveState } from "../live/state.ts";
 import type { Kind, Kinds } from "../records/changes.ts";
+import { beginsWith, byId, byName } from "../records/listing.ts";
 import { createPagedList, type Mark, type Page, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
 import { hrefOf, route } from "../route.ts";
 import { signOut } from "../session.ts";
@@ -16,24 +17,31 @@ interface PageRequest {
   readonly limit: number;
   readonly pageToken: string;
   readonly orderBy?: string;
+  readonly name?: string;
 }
 
-interface Source<K extends Kind> extends Omit<PagedListOptions<K>, "isAscending" | "read"> {
+interface Source<K extends Kind> extends Omit<PagedListOptions<K>, "compare" | "read"> {
   /** The field by which the records are in order. */
-  readonly key: string;
+  readonly key: "id" | "petId";
   readonly read: (page: PageRequest, options: { readonly signal: AbortSignal }) => Promise<Page<Kinds[K]>>;
 }
+
+const isNamed = (kind: Kind): boolean => kind === "pet" || kind === "category";
 
 /** A list that lives as long as the view is shown, or until the filters in the page's address change. */
 export function usePagedList<K extends Kind>(sourceOf: (query: URLSearchParams) => Source<K>): PagedList<Kinds[K]> {
   const { query } = route.value;
   const list = useMemo(() => {
-    const { key, read, ...rules } = sourceOf(query);
+    const { key, read, matches, ...rules } = sourceOf(query);
     const isAscending = query.get("sort") === "oldest";
-    const page = { limit: PAGE_SIZE, ...(isAscending && { orderBy: key }) };
+    const name = (isNamed(rules.kind) && query.get("name")) || "";
+    // What is found by name comes in the order of names.
+    const page = { limit: PAGE_SIZE, ...(name !== "" ? { name } : isAscending && { orderBy: key }) };
+    const begins = beginsWith(name);
     return createPagedList<K>({
       ...rules,
-      isAscending,
+      matches: name === "" ? matches : (record) => matches(record) && begins(record as Pet | Category),
+      compare: name === "" ? byId(rules.idOf, isAscending) : (byName as PagedListOptions<K>["compare"]),
       read: (pageToken, signal) => read({ ...page, pageToken }, { signal }),
     });
   }, [`${query}`]);
@@ -79,7 +87,7 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
   const { idOf } = list;
   const listing = list.listing.value;
   const { items = [] } = listing ?? {};
-  const isWhole = listing !== undefined && listing.end === undefined;
+  const isWhole = listing?.isWhole === true;
   const isLoading = list.isLoading.value;
   const error = list.error.value;
   return (
@@ -193,7 +201,7 @@ function Row<T>({ id, record, columns, actions, mark }: RowProps<T>) {
   const hadFocus = row.current?.contains(document.activeElement) === true;
   useLayoutEffect(() => {
     if (hadFocus && !row.current?.contains(document.activeElement))
-      row.current?.querySelector<HTMLElement>(".actions > *")?.focus();
+      row.current?.querySelector<HTMLElement>("button, .actions > *")?.focus();
   });
   useEffect(() => {
     const tint = mark && { offset: 0, background: TINTS[mark.what] };

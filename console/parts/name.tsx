@@ -1,4 +1,4 @@
-/** A name. A word of usual length is not broken, however narrow its column is. */
+/** What people have written. Its words are not broken, however narrow the column is, unless one is very long. */
 export const Name = ({ children: text }: { readonly children: string }) => (
-  <span class={/\S{18}/.test(text) ? undefined : "name"}>{text}</span>
+  <span class={/\S{14}/.test(text) ? "long" : undefined}>{text}</span>
 );

@@ -3,11 +3,10 @@
 /** The records of a list up to some place in its order. */
 export interface Listing<T> {
   readonly items: readonly T[];
-  /**
-   * The last record that was read, even if it has gone since: what follows it comes with the next page. Undefined at the
-   * list's end.
-   */
-  readonly end: number | undefined;
+  /** Whether nothing follows. */
+  readonly isWhole: boolean;
+  /** The last record that was read, even if it has gone since. What follows it comes with the next page. */
+  readonly end: T | undefined;
 }
 
 export interface Change<T> {
@@ -20,7 +19,30 @@ export interface Change<T> {
 export interface ListRules<T> {
   readonly idOf: (record: T) => number;
   readonly matches: (record: T) => boolean;
-  readonly isAscending: boolean;
+  /** Negative where the first comes before the second. */
+  readonly compare: (one: T, other: T) => number;
+}
+
+export const byId =
+  <T>(idOf: (record: T) => number, isAscending: boolean) =>
+  (one: T, other: T): number =>
+    isAscending ? idOf(one) - idOf(other) : idOf(other) - idOf(one);
+
+interface Named {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** Whether a name begins with a text, letters without case: as the petstore finds it. */
+export function beginsWith(text: string): (record: Named) => boolean {
+  const beginning = new RegExp(`^${text.replaceAll(/[\^$.*+?()[\]{}|/\\]/g, "\\$&")}`, "iu");
+  return ({ name }) => beginning.test(name);
+}
+
+/** The order of what is found by name. Of rare letters the petstore's may differ: then a newcomer stands a few rows off. */
+export function byName(one: Named, other: Named): number {
+  const [a, b] = [one.name.toLowerCase(), other.name.toLowerCase()];
+  return a < b ? -1 : a > b ? 1 : one.id - other.id;
 }
 
 /**
@@ -31,20 +53,17 @@ export interface ListRules<T> {
 export function applyChange<T extends { readonly etag: string }>(
   listing: Listing<T>,
   { record, isDeleted }: Change<T>,
-  { idOf, matches, isAscending }: ListRules<T>,
+  { idOf, matches, compare }: ListRules<T>,
 ): Listing<T> {
   const id = idOf(record);
-  const { items, end } = listing;
+  const { items, isWhole, end } = listing;
   const shown = items.find((item) => idOf(item) === id);
   if (shown && !isDeleted && revision(shown.etag) >= revision(record.etag)) return listing;
-  if (isDeleted || !matches(record)) {
-    return shown ? { items: items.filter((item) => item !== shown), end } : listing;
-  }
-  if (shown) return { items: items.map((item) => (item === shown ? record : item)), end };
-  const follows = (one: number, other: number) => (isAscending ? one > other : one < other);
-  if (end !== undefined && follows(id, end)) return listing;
-  const place = items.findIndex((item) => follows(idOf(item), id));
-  return { items: items.toSpliced(place < 0 ? items.length : place, 0, record), end };
+  const others = items.filter((item) => item !== shown);
+  const isBeyond = !isWhole && (end === undefined || compare(record, end) > 0);
+  if (isDeleted || !matches(record) || isBeyond) return shown ? { ...listing, items: others } : listing;
+  const place = others.findIndex((item) => compare(item, record) > 0);
+  return { ...listing, items: others.toSpliced(place < 0 ? others.length : place, 0, record) };
 }
 
 /** The revision in an entity tag of the petstore. NaN for any other tag, which is neither older nor newer. */

@@ -14,7 +14,7 @@ const listOf = (read: () => Promise<{ items: Category[]; nextPageToken: string }
     read,
     idOf: ({ id }: Category) => id,
     matches: () => true,
-    isAscending: false,
+    compare: (one, other) => other.id - one.id,
   });
 
 test("a list that could not be read while the petstore was away is read once it is back", async () => {
@@ -31,6 +31,15 @@ test("a list that could not be read while the petstore was away is read once it 
   liveState.value = "reconnecting";
   liveState.value = "live";
   expect(read).toHaveBeenCalledTimes(2);
+  list.close();
+});
+
+test("what comes to a page without records that has a next one is left to that one", async () => {
+  const list = listOf(async () => ({ items: [], nextPageToken: "more" }));
+  await vi.waitUntil(() => list.listing.value, { timeout: 50_000 });
+  const record = { id: 2, name: "dogs", etag: '"1"' } as Category;
+  tell({ kind: "category", record, isDeleted: false, isOwn: true });
+  expect(list.listing.value).toMatchObject({ items: [], isWhole: false });
   list.close();
 });
 

@@ -64,8 +64,7 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
       const known = new Set(page.items.map(idOf));
       const items = [...before.filter((item) => !known.has(idOf(item))), ...page.items];
       size = items.length;
-      const last = items.at(-1);
-      const read_ = { items, end: page.nextPageToken !== "" && last ? idOf(last) : undefined };
+      const read_ = { items, isWhole: page.nextPageToken === "", end: items.at(-1) };
       batch(() => {
         listing.value = meanwhile.reduce<Listing<T>>((all, news) => applyChange(all, news, options), read_);
         if (before.length === 0) marks.value = new Map();

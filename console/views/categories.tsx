@@ -2,7 +2,7 @@ import type { Category, NewCategory } from "@petstore/client";
 import { useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
@@ -38,7 +38,11 @@ export function Categories() {
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
           { label: "Name", isHead: true, cell: ({ name }) => <Name>{name}</Name> },
-          { label: "Description", cell: ({ description }) => description ?? <span class="quiet">none</span> },
+          {
+            label: "Description",
+            cell: ({ description }) =>
+              description === undefined ? <span class="quiet">none</span> : <Name>{description}</Name>,
+          },
         ]}
         actions={(category) => (
           <>
@@ -54,7 +58,7 @@ export function Categories() {
           </>
         )}
         filters={
-          <Filters>
+          <Filters search={<NameFilter />}>
             <IdFilter name="id" label="ID" />
           </Filters>
         }
@@ -84,7 +88,7 @@ export function CreateCategory({ onClose }: { readonly onClose: () => void }) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
     const wanted = categoryOf(values);
-    const category = await underKey(values, (idempotencyKey) => petstore.categories.create(wanted, { idempotencyKey }));
+    const category = await underKey(wanted, (idempotencyKey) => petstore.categories.create(wanted, { idempotencyKey }));
     written("category", category);
     notify(`${category.name} is category ${category.id}.`);
   }

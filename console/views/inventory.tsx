@@ -1,5 +1,6 @@
-import type { InventoryItem } from "@petstore/client";
-import { useState } from "preact/hooks";
+import type { InventoryItem, NewStock } from "@petstore/client";
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { integer32 } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
@@ -53,14 +54,19 @@ export function Inventory() {
           { label: "Status", cell: ({ status }) => <Status status={status} /> },
         ]}
         actions={(item) => (
-          <button type="button" onClick={() => show(item)}>
-            Set stock<span class="unseen"> of pet {item.petId.toString()}</span>
-          </button>
+          <>
+            <a class="button" href={hrefOf("orders", { pet: `${item.petId}`, state: "open" })}>
+              Open orders<span class="unseen"> for pet {`${item.petId}`}</span>
+            </a>
+            <button type="button" onClick={() => show(item)}>
+              Set stock<span class="unseen"> of pet {`${item.petId}`}</span>
+            </button>
+          </>
         )}
         filters={
           <Filters>
             <Choice name="status" label="Status" all="any" options={statusOptions} />
-            <IdFilter name="pet" label="Pet" />
+            <IdFilter name="pet" label="Pet" offered="pet" />
           </Filters>
         }
         empty={{
@@ -78,26 +84,36 @@ export function Inventory() {
   );
 }
 
-const fields: readonly FieldSpec[] = [
-  {
-    name: "quantity",
-    label: "Quantity",
-    kind: "number",
-    missing: "Say how many there are.",
-    hint: "Above 0 a pet that was listed as sold is available again.",
-  },
-];
-
 function SetStock({ item: before, onClose }: { readonly item: InventoryItem; readonly onClose: () => void }) {
   const { petId } = before;
+  /** What "+10" is added to. */
+  const base = useRef(before.quantity);
+  const fields: readonly FieldSpec[] = [
+    {
+      name: "quantity",
+      label: "Quantity",
+      kind: "count",
+      missing: "Say how many there are.",
+      hint: (
+        <>
+          <Held petId={petId} /> Type +10 for a delivery, -2 for a loss. Above 0 a pet that was listed as sold is
+          available again.
+        </>
+      ),
+    },
+  ];
   async function submit({ quantity = "" }: Values, etag: string): Promise<void> {
-    const inventory = quantity === "" ? {} : { quantity: integer32("quantity", quantity, 0) };
-    const item = await petstore.inventory.update(petId, inventory, { ifMatch: etag });
+    const [, sign, text = quantity] = /^\s*([+-])\s*(\d+)\s*$/.exec(quantity) ?? [];
+    const typed = text.trim() === "" ? undefined : integer32("quantity", text, 0);
+    const wanted = sign && typed !== undefined ? base.current + (sign === "+" ? typed : -typed) : typed;
+    // Without a number the petstore says that there is none.
+    const item = await petstore.inventory.replace(petId, { quantity: wanted } as NewStock, { ifMatch: etag });
     written("inventory", item);
     notify(`${nameOf("pet", petId) ?? `Pet ${petId}`}: ${item.quantity} in stock.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
     const now = await petstore.inventory.get(petId);
+    base.current = now.quantity;
     return { values: valuesOf(now), etag: now.etag };
   }
   return (
@@ -112,3 +128,25 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
 }
 
 const valuesOf = ({ quantity }: InventoryItem): Values => ({ quantity: `${quantity}` });
+
+/** The most open orders that are added up. */
+const MANY = 100;
+
+/** What open orders hold of a pet. */
+function Held({ petId }: { readonly petId: number }) {
+  const held = useSignal("");
+  useEffect(() => {
+    const read = async () => {
+      const open = await firstPage(petstore.orders.list({ petId, complete: false, limit: MANY }));
+      const sum = open.items.reduce((all, { quantity = 0 }) => all + quantity, 0);
+      held.value = `${open.nextPageToken === "" ? "" : "more than "}${sum === 0 ? "none" : sum.toLocaleString("en")}`;
+    };
+    read().catch(() => {}); // without an answer nothing is said of it
+  }, [petId]);
+  if (held.value === "") return null;
+  return (
+    <>
+      <a href={hrefOf("orders", { pet: `${petId}`, state: "open" })}>Open orders</a> hold {held.value}.
+    </>
+  );
+}

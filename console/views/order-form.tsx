@@ -1,28 +1,31 @@
 /** Places an order, for a pet that is chosen already or for any. */
-import type { Pet } from "@petstore/client";
+import type { NewOrder, Pet } from "@petstore/client";
 import { useMemo } from "preact/hooks";
 import { notify } from "../notices.ts";
-import { dateTime, integer, integer32 } from "../parts/field-errors.ts";
+import { dateTime, integer32 } from "../parts/field-errors.ts";
 import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { petstore } from "../petstore.ts";
+import { idMeant, labelOf } from "../records/offers.ts";
 import { written } from "../records/written.ts";
+
+export const shipDate: FieldSpec = {
+  name: "shipDate",
+  label: "Ship date",
+  kind: "moment",
+  hint: "In the time zone of this browser. May be left empty.",
+};
 
 const fields: readonly FieldSpec[] = [
   {
     name: "petId",
     label: "Pet",
-    kind: "number",
-    hint: "Its number. An order without one takes nothing from the stock.",
+    offered: "available pet",
+    hint: "Type the beginning of its name; what is available is offered. Without a pet nothing is taken from the stock.",
   },
   { name: "quantity", label: "Quantity", kind: "number", hint: "Left empty it is 1." },
-  {
-    name: "shipDate",
-    label: "Ship date",
-    kind: "moment",
-    hint: "In the time zone of this browser. May be left empty.",
-  },
-  { name: "complete", label: "Complete at once", kind: "check", hint: "When the customer has everything already." },
+  shipDate,
+  { name: "complete", label: "Complete at once: the customer has it already", kind: "check" },
 ];
 
 interface OrderFormProps {
@@ -33,8 +36,8 @@ interface OrderFormProps {
 export function OrderForm({ pet, onClose }: OrderFormProps) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
-    const wanted = orderOf(values);
-    const order = await underKey(values, (idempotencyKey) => petstore.orders.create(wanted, { idempotencyKey }));
+    const wanted = await orderOf(values);
+    const order = await underKey(wanted, (idempotencyKey) => petstore.orders.create(wanted, { idempotencyKey }));
     written("order", order);
     notify(`Order ${order.id} is placed.`);
   }
@@ -43,7 +46,7 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
       title={pet ? `Order ${pet.name}` : "Place an order"}
       submitLabel="Place order"
       fields={fields}
-      initial={pet ? { petId: `${pet.id}` } : {}}
+      initial={pet ? { petId: labelOf("pet", pet.id) } : {}}
       fieldOf={{
         PET_NOT_FOUND: "petId",
         PET_NOT_AVAILABLE: "petId",
@@ -56,8 +59,8 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
   );
 }
 
-const orderOf = ({ petId = "", quantity = "", shipDate = "", complete }: Values) => ({
-  ...(petId !== "" && { petId: integer("petId", petId) }),
+const orderOf = async ({ petId = "", quantity = "", shipDate = "", complete }: Values): Promise<NewOrder> => ({
+  ...(petId.trim() !== "" && { petId: await idMeant("pet", "petId", petId) }),
   ...(quantity !== "" && { quantity: integer32("quantity", quantity, 1) }),
   ...(shipDate !== "" && { shipDate: dateTime("shipDate", shipDate) }),
   ...(complete === "true" && { complete: true }),

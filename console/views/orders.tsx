@@ -2,7 +2,9 @@ import type { Order } from "@petstore/client";
 import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
+import { dateTime, localTime } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Chip } from "../parts/status.tsx";
@@ -10,9 +12,9 @@ import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
-import { OrderForm } from "./order-form.tsx";
+import { OrderForm, shipDate } from "./order-form.tsx";
 
-type Open = { readonly what: "place" } | { readonly what: "complete" | "cancel"; readonly order: Order };
+type Open = { readonly what: "place" } | { readonly what: "ship" | "complete" | "cancel"; readonly order: Order };
 
 export function Orders() {
   const [open, show] = useState<Open>();
@@ -35,7 +37,7 @@ export function Orders() {
     <>
       <ListView
         title="Orders"
-        intro="An order takes its pets from the stock when it is placed. Cancelled, it gives them back."
+        intro="Placing an order takes from the stock, cancelling it gives back."
         list={list}
         create={{ label: "Place an order", onClick: () => show({ what: "place" }) }}
         columns={[
@@ -54,12 +56,12 @@ export function Orders() {
           { label: "Quantity", cell: ({ quantity }) => quantity?.toLocaleString("en") ?? "", isNumber: true },
           {
             label: "Ship date",
-            cell: ({ shipDate }) =>
-              shipDate ? (
-                <time dateTime={shipDate}>{new Date(shipDate).toLocaleString()}</time>
-              ) : (
-                <span class="quiet">none</span>
-              ),
+            cell: (order) => (
+              <button type="button" class="link" onClick={() => show({ what: "ship", order })}>
+                {order.shipDate ? <Moment time={order.shipDate} /> : "Set it"}
+                <span class="unseen"> (the ship date of order {`${order.id}`})</span>
+              </button>
+            ),
           },
           { label: "State", cell: ({ complete }) => <Chip word={complete ? "complete" : "open"} /> },
         ]}
@@ -67,10 +69,10 @@ export function Orders() {
           order.complete ? null : (
             <>
               <button type="button" onClick={() => show({ what: "complete", order })}>
-                Complete<span class="unseen"> order {order.id.toString()}</span>
+                Complete<span class="unseen"> order {`${order.id}`}</span>
               </button>
               <button type="button" onClick={() => show({ what: "cancel", order })}>
-                Cancel<span class="unseen"> order {order.id.toString()}</span>
+                Cancel<span class="unseen"> order {`${order.id}`}</span>
               </button>
             </>
           )
@@ -86,7 +88,7 @@ export function Orders() {
                 ["complete", "complete"],
               ]}
             />
-            <IdFilter name="pet" label="Pet" />
+            <IdFilter name="pet" label="Pet" offered="pet" />
           </Filters>
         }
         empty={{
@@ -100,16 +102,46 @@ export function Orders() {
         }}
       />
       {open?.what === "place" && <OrderForm onClose={() => show(undefined)} />}
+      {open?.what === "ship" && <SetShipDate order={open.order} onClose={() => show(undefined)} />}
       {open?.what === "complete" && <CompleteOrder order={open.order} onClose={() => show(undefined)} />}
       {open?.what === "cancel" && <CancelOrder order={open.order} onClose={() => show(undefined)} />}
     </>
   );
 }
 
+const Moment = ({ time }: { readonly time: string }) => (
+  <time dateTime={time}>{new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time>
+);
+
 interface OrderProps {
   readonly order: Order;
   readonly onClose: () => void;
 }
+
+function SetShipDate({ order, onClose }: OrderProps) {
+  async function submit(values: Values, etag: string): Promise<void> {
+    const { shipDate: text = "" } = values;
+    const fields = { shipDate: text === "" ? null : dateTime("shipDate", text) };
+    written("order", await petstore.orders.update(order.id, fields, { ifMatch: etag }));
+    notify(`Order ${order.id} ${text === "" ? "has no ship date any more" : "has its ship date"}.`);
+  }
+  async function theirs(): Promise<Theirs> {
+    const now = await petstore.orders.get(order.id);
+    return { values: valuesOf(now), etag: now.etag };
+  }
+  return (
+    <RecordForm
+      title={`Ship date of order ${order.id}`}
+      submitLabel="Save"
+      fields={[shipDate]}
+      initial={valuesOf(order)}
+      etag={order.etag}
+      {...{ submit, theirs, onClose }}
+    />
+  );
+}
+
+const valuesOf = ({ shipDate }: Order): Values => ({ shipDate: shipDate ? localTime(shipDate) : "" });
 
 function CompleteOrder({ order: before, onClose }: OrderProps) {
   async function run(): Promise<void> {

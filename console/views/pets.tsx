@@ -1,10 +1,8 @@
 import type { NewPet, Pet } from "@petstore/client";
-import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { integer } from "../parts/field-errors.ts";
-import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
+import { Choice, Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
@@ -12,6 +10,7 @@ import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
 import { nameOf } from "../records/names.ts";
+import { idMeant, labelOf } from "../records/offers.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 import { CreateCategory } from "./categories.tsx";
@@ -81,6 +80,9 @@ export function Pets() {
                 Order<span class="unseen"> {pet.name}</span>
               </button>
             )}
+            <a class="button" href={hrefOf("orders", { pet: `${pet.id}` })}>
+              Orders<span class="unseen"> for {pet.name}</span>
+            </a>
             <button type="button" onClick={() => show({ what: "edit", pet })}>
               Edit<span class="unseen"> {pet.name}</span>
             </button>
@@ -90,9 +92,9 @@ export function Pets() {
           </>
         )}
         filters={
-          <Filters>
+          <Filters search={<NameFilter />}>
             <Choice name="status" label="Status" all="any" options={statusOptions} />
-            <IdFilter name="category" label="Category" />
+            <IdFilter name="category" label="Category" offered="category" />
             <IdFilter name="id" label="ID" />
           </Filters>
         }
@@ -130,51 +132,33 @@ const Avatar = ({ name, id }: Pick<Pet, "name" | "id">) => (
   </span>
 );
 
-/** The most categories that are offered by name. */
-const OFFERED = 100;
-
-/** The form's fields. The category is chosen by name, or entered as a number if there are too many, none, or no answer. */
-function useFields(withStatus: string): readonly FieldSpec[] {
-  const offered = useSignal<FieldSpec["options"]>([["", "Choose one"]]);
-  useEffect(() => {
-    const read = async () => {
-      const { items, nextPageToken } = await firstPage(petstore.categories.list({ limit: OFFERED }));
-      const options = items.map(({ id, name }) => [`${id}`, `${name} (${id})`] as const);
-      offered.value = nextPageToken === "" && options.length > 0 ? [["", "Choose one"], ...options] : undefined;
-    };
-    read().catch(() => {
-      offered.value = undefined;
-    });
-  }, []);
-  return [
-    { name: "name", label: "Name", missing: "Give the pet a name." },
-    {
-      name: "categoryId",
-      label: "Category",
-      kind: "number",
-      missing: "Choose the category that the pet belongs to.",
-      options: offered.value,
-      hint: offered.value ? undefined : (
-        <>
-          Its number, see <a href="#/categories">Categories</a>.
-        </>
-      ),
-    },
-    { name: "status", label: "Listed as", options: [["", withStatus], ...statusOptions] },
-  ];
-}
+const fieldsWith = (withStatus: string): readonly FieldSpec[] => [
+  { name: "name", label: "Name", missing: "Give the pet a name." },
+  {
+    name: "categoryId",
+    label: "Category",
+    offered: "category",
+    missing: "Choose the category that the pet belongs to.",
+    hint: (
+      <>
+        Type the beginning of its name. There is none yet? <a href={hrefOf("categories")}>Create it first</a>.
+      </>
+    ),
+  },
+  { name: "status", label: "Listed as", options: [["", withStatus], ...statusOptions] },
+];
 
 const fieldOf = { CATEGORY_NOT_FOUND: "categoryId", INSUFFICIENT_STOCK: "status" } as const;
 
 function CreatePet({ onClose }: { readonly onClose: () => void }) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
-    const wanted = petOf(values);
-    const pet = await underKey(values, (idempotencyKey) => petstore.pets.create(wanted, { idempotencyKey }));
+    const wanted = await petOf(values);
+    const pet = await underKey(wanted, (idempotencyKey) => petstore.pets.create(wanted, { idempotencyKey }));
     written("pet", pet);
-    notify(`${pet.name} is pet ${pet.id}.`);
+    notify(`${pet.name} is in the shop as pet ${pet.id}.`);
   }
-  const fields = useFields("available");
+  const fields = fieldsWith("available");
   return <RecordForm title="New pet" submitLabel="Create pet" {...{ fields, fieldOf, submit, onClose }} />;
 }
 
@@ -185,14 +169,14 @@ interface PetProps {
 
 function EditPet({ pet, onClose }: PetProps) {
   async function submit(values: Values, etag: string): Promise<void> {
-    written("pet", await petstore.pets.replace(pet.id, petOf(values), { ifMatch: etag }));
+    written("pet", await petstore.pets.replace(pet.id, await petOf(values), { ifMatch: etag }));
     notify(`Pet ${pet.id} is changed.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
     const now = await petstore.pets.get(pet.id);
     return { values: valuesOf(now), etag: now.etag };
   }
-  const fields = useFields(`as it is (${statusWord(pet.status)})`);
+  const fields = fieldsWith(`as it is (${statusWord(pet.status)})`);
   const title = `Edit pet ${pet.id}`;
   return (
     <RecordForm
@@ -217,12 +201,16 @@ function DeletePet({ pet, onClose }: PetProps) {
   );
 }
 
-const valuesOf = ({ name, categoryId }: Pet): Values => ({ name, categoryId: `${categoryId}`, status: "" });
+const valuesOf = ({ name, categoryId }: Pet): Values => ({
+  name,
+  categoryId: labelOf("category", categoryId),
+  status: "",
+});
 
 /** Without what was left empty: the petstore says what is missing. */
-const petOf = ({ name = "", categoryId = "", status = "" }: Values): NewPet =>
+const petOf = async ({ name = "", categoryId = "", status = "" }: Values): Promise<NewPet> =>
   ({
     ...(name !== "" && { name }),
-    ...(categoryId !== "" && { categoryId: integer("categoryId", categoryId) }),
+    ...(categoryId.trim() !== "" && { categoryId: await idMeant("category", "categoryId", categoryId) }),
     status: statusOf(status),
   }) as NewPet;

@@ -196,7 +196,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await asksToDelete;
     await page.getByRole("button", { name: "Never mind" }).click();
     await page.getByRole("button", { name: "New category" }).click();
-    await page.getByLabel("Name").fill("Drafted");
+    await page.getByRole("dialog").getByLabel("Name").fill("Drafted");
     // The owner's key ends while the owner writes, and somebody else goes on.
     await page.route("**/CreateCategory", (route) =>
       route.fulfill({ status: 401, contentType: "application/json", body: '{"code":"unauthenticated"}' }),
