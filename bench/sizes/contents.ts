@@ -9,7 +9,7 @@ import type { OrderDoc } from "../../services/order/model.ts";
 import * as order from "../../services/order/rules.ts";
 import { nameOf, type PetDoc } from "../../services/pet/model.ts";
 import * as pet from "../../services/pet/rules.ts";
-import { type Change, history, named, type Written } from "../seed/written.ts";
+import { type Change, history, marks, named, type Written } from "../seed/written.ts";
 
 const TAG = "Xq3_f0aB";
 /** Pets in a category. */
@@ -71,6 +71,7 @@ export function contents(id: number, now: number): Written[] {
     { service: "inventory", collection: "inventory", states: entry.states },
     { service: "order", collection: "orders", states: ordered.states },
     ...(id % KEYED === 0 ? [key("pet", params), key("order", placed)] : []),
+    ...(id === 1 ? marks : []),
     ...(id % CATEGORY === 1
       ? [{ service: "category", collection: "categories", states: named(joined.states, nameOfCategory) } as const]
       : []),

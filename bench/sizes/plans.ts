@@ -58,7 +58,6 @@ function all(pets: number, now: number): Asked[] {
     { query: "open orders", ...order, where: { visible, completed: false } },
     { query: "complete orders, in the middle", ...order, where: { visible, completed: true, ...middle } },
     { query: "open orders of a pet", ...order, where: { visible, petId: categoryId, completed: false } },
-    { query: "unfinished orders", ...order, where: { pending: true }, ...batch },
     { query: "categories", service: "category", collection: "categories", where: { visible } },
     {
       query: "unfinished categories",
