@@ -3,7 +3,6 @@
  * refused for lack of a credential opens the sign-in dialog.
  */
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-web";
 import { createPetstore, type Petstore } from "@petstore/client";
 import { recorded } from "./requests/log.ts";
 import { credential, isAsked, sessions } from "./session.ts";
@@ -39,7 +38,5 @@ function identified(): Interceptor {
 export let petstore: Petstore;
 sessions.subscribe(() => {
   // The outermost interceptor is the first.
-  petstore = createPetstore({
-    transport: createConnectTransport({ baseUrl, interceptors: [identified(), recorded] }),
-  });
+  petstore = createPetstore({ baseUrl, interceptors: [identified(), recorded] });
 });

@@ -87,7 +87,7 @@ function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: P
     {
       name: "Connect",
       text: ["curl", `${baseUrl}/${rpc}`, ...credential, `--json ${json}`].join(" "),
-      hint: "This is how the console itself calls.",
+      hint: "The console itself calls so, in binary.",
     },
   ];
 }

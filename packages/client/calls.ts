@@ -79,7 +79,8 @@ export function createCalls(transport: Transport, options: CommonOptions, deps: 
   async function unary(method: DescMethodUnary, request: object, options: CallOptions = {}): Promise<Message> {
     const { signal, timeout = usualTimeout } = options;
     const isKeyed = KEY in method.input.field;
-    const message = encodable(method, isKeyed ? { ...request, [KEY]: keyIn(request) ?? newKey() } : request);
+    const { [KEY]: key = newKey() } = request as { readonly [KEY]?: string | undefined };
+    const message = encodable(method, isKeyed ? { ...request, [KEY]: key } : request);
     const isRepeatable = isKeyed || method.idempotency === Level.NO_SIDE_EFFECTS;
     const limit = timeoutFor(timeout);
     const begin = clock();
@@ -106,14 +107,8 @@ export function createCalls(transport: Transport, options: CommonOptions, deps: 
 
   async function* stream(method: DescMethodServerStreaming, request: object, options: CallOptions) {
     const message = encodable(method, request);
-    const answer = await transport.stream(
-      method,
-      options.signal,
-      undefined,
-      await headers(options.headers),
-      only(message),
-    );
-    yield* answer.message;
+    const all = await headers(options.headers);
+    yield* (await transport.stream(method, options.signal, undefined, all, only(message))).message;
   }
 
   return { ...deps, logger, headers, unary, stream };
@@ -143,15 +138,13 @@ function passes({ code }: PetstoreError, isRepeatable: boolean): boolean {
 
 /** Whether it may come before a key is looked at, as RATE_LIMITED does: then an earlier attempt may have succeeded. */
 const isBeforeKey = ({ status, code }: PetstoreError): boolean =>
-  [401, 403, 413, 429, 500].includes(status) || code === "CONCURRENT_UPDATE";
+  [401, 403, 413, 429, 500].includes(status) || code === "CONCURRENT_UPDATE" || code === "NOT_SENT";
 
 /**
  * A timeout that every protocol can send: gRPC takes eight digits at most, and none takes fractions. As in Connect, 0 and less
  * means no limit.
  */
 const timeoutFor = (ms: number): number | undefined => (ms > 0 ? Math.min(Math.ceil(ms), 99_999_999) : undefined);
-
-const keyIn = (request: object) => (request as { readonly [KEY]?: string | undefined })[KEY];
 
 /** 128 random bits. Not `randomUUID`, which pages have over https only. */
 const newKey = () =>

@@ -58,7 +58,7 @@ export class PetstoreError extends Error {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  NOT_SENT: "Nothing was sent. Correct the call.",
+  NOT_SENT: "Nothing was sent. Correct the call, or what gives the credential.",
   CANCELLED: "You aborted it. If it was a write, look whether it happened.",
   UNREACHABLE: "Check the address, and whether the petstore runs. If it was a write, look whether it happened.",
   CONCURRENT_UPDATE: "Try again.",
@@ -85,7 +85,7 @@ export function petstoreError(thrown: unknown): PetstoreError {
   return new PetstoreError(code, cause.rawMessage, {
     status: OWN.includes(code) ? 0 : (STATUS[code] ?? STATUS_OF[cause.code] ?? 500),
     requestId: cause.metadata.get("x-request-id") ?? undefined,
-    retryAfterMs: retryAfterMs(cause.metadata),
+    retryAfterMs: retryAfterOf(cause.metadata),
     violations: code === "VALIDATION_FAILED" ? violationsOf(cause) : undefined,
     cause,
   });
@@ -139,7 +139,7 @@ const violationsOf = (error: ConnectError): Violation[] =>
   );
 
 /** The petstore sends seconds (RFC 9110, section 10.2.3). */
-export function retryAfterMs(headers: Headers): number | undefined {
+export function retryAfterOf(headers: Headers): number | undefined {
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
 }

@@ -1,6 +1,6 @@
 /** Watches all kinds of records by one connection: `GET /events`, as lines of JSON. */
 import type { Calls } from "./calls.ts";
-import { PetstoreError, retryAfterMs } from "./errors.ts";
+import { PetstoreError, retryAfterOf } from "./errors.ts";
 import { readLines } from "./lines.ts";
 import type { Category, InventoryItem, Order, Pet } from "./records.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type Resumable,
   resumed,
   type SnapshotMark,
-  type Told,
+  type StreamItem,
   type WatchOptions,
 } from "./watch.ts";
 
@@ -59,7 +59,7 @@ export function watchStore({ baseUrl, fetch }: Gateway, calls: Calls): WatchStor
     const url = `${baseUrl.replace(/\/$/, "")}/events?${query}`;
     const response = await (fetch ?? globalThis.fetch)(url, { headers, signal: options.signal ?? null });
     if (!response.ok || !response.body) throw await refusal(response);
-    for await (const line of readLines(response.body)) yield toldBy(line as Line);
+    for await (const line of readLines(response.body)) yield itemOf(line as Line);
   }
   const watch = (filter: StoreFilter<RecordType> & Resumable = {}, options: WatchOptions = {}) =>
     resumed("events", (token, signal) => open(filter, token, { ...options, signal }), filter, options, calls);
@@ -74,7 +74,7 @@ async function refusal(response: Response): Promise<PetstoreError> {
   return new PetstoreError(record.code, record.message, {
     status: record.status,
     requestId: response.headers.get("x-request-id") ?? undefined,
-    retryAfterMs: retryAfterMs(response.headers),
+    retryAfterMs: retryAfterOf(response.headers),
   });
 }
 
@@ -97,7 +97,7 @@ interface CloudEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-function toldBy({ id, event = "", data }: Line): Told {
+function itemOf({ id, event = "", data }: Line): StreamItem {
   if (event === "error" && data) throw new PetstoreError(data.code, data.message, { status: data.status });
   const [, recordType = "", type] = event.split(".");
   if (recordType === "synced") return { resumeToken: id, event: { type: "synced" } };

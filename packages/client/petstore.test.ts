@@ -125,6 +125,13 @@ describe("what is safe to repeat is repeated", () => {
     expect((await caught(pets.create(rex))).code).toBe(known);
   });
 
+  test("a create without an answer fails as that where there is no credential for another attempt", async () => {
+    const createPet = failing(new ConnectError("the connection broke", Code.Unavailable));
+    const credentials = ["psk_1"];
+    const credential = () => credentials.pop() ?? expect.unreachable("The vault is closed.");
+    expect((await caught(petstoreOf({ createPet }, credential).pets.create(rex))).code).toBe("UNREACHABLE");
+  });
+
   test("the caller's own key is kept", async () => {
     const createPet = vi.fn((_: CreatePetRequest) => ({ pet: { id: 1n } }));
     await petstoreOf({ createPet }).pets.create(rex, { idempotencyKey: "tuesday" });
@@ -227,11 +234,12 @@ describe("errors", () => {
   test.each<[string, (petstore: Petstore) => Promise<unknown>, RegExp]>([
     ["an integer that is none", ({ orders }) => orders.create({ petId: 1, quantity: 1.5 }), /quantity.*1\.5/],
     ["an id that no number holds", ({ pets }) => pets.get(2 ** 53), /petId must be an integer below 2\^53/],
+    ["no id", ({ pets }) => pets.delete(undefined as never), /petId must be an integer/],
     ["an id that is text", ({ pets }) => pets.get("7" as never), /petId must be an integer.*string/],
     [
       "a status that is none",
       ({ pets }) => pets.update(1, { status: "lost" as never }),
-      /available, pending, sold, not lost/,
+      /one of available, pending, sold, not lost/,
     ],
     [
       "a field that is none",
@@ -372,7 +380,7 @@ test("records are plain, requests name what they change, and a record can be giv
   await orders.update(7, record);
   const shipDate = { seconds: 1_800_000_000n, nanos: 120_000 };
   expect(asked).toMatchObject([
-    { orderId: 7n, order: { complete: true }, updateMask: { paths: ["complete", "ship_date"] }, etag: '"1"' },
+    { orderId: 7n, order: { complete: true }, updateMask: { paths: ["ship_date", "complete"] }, etag: '"1"' },
     { orderId: 7n, order: { petId: 1n, shipDate, complete: true, etag: "" } },
     { orderId: 7n, order: { petId: 1n, complete: false }, updateMask: { paths: ["pet_id", "ship_date", "complete"] } },
   ]);

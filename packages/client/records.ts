@@ -96,10 +96,7 @@ export function messageOf<D extends DescMessage>(desc: D, given: object): Messag
   const message = create(desc) as unknown as Record<string, unknown>;
   for (const [name, value] of Object.entries(given)) {
     const field = desc.field[name];
-    if (!field)
-      throw new Error(
-        `${name} is not known: ${desc.name} has ${desc.fields.map((each) => each.localName).join(", ")}.`,
-      );
+    if (!field) throw new Error(`${name} is not known: ${desc.name} has ${namesOf(desc.fields)}.`);
     if (value === undefined || value === null) continue;
     const single = (each: unknown) => messageValue(field, each);
     message[name] = field.fieldKind === "list" ? [value].flat().map(single) : single(value);
@@ -120,10 +117,11 @@ function enumNumber({ localName, enum: desc }: DescField, word: string): number 
   const known = desc?.values.filter(({ number }) => number !== 0) ?? [];
   const found = known.find((value) => value.localName.toLowerCase() === word);
   if (found || /^\d+$/.test(word)) return found?.number ?? Number(word);
-  throw new Error(
-    `${localName} must be ${known.map((value) => value.localName.toLowerCase()).join(", ")}, not ${word}.`,
-  );
+  throw new Error(`${localName} must be one of ${namesOf(known).toLowerCase()}, not ${word}.`);
 }
+
+const namesOf = (descs: readonly { readonly localName: string }[]) =>
+  descs.map(({ localName }) => localName).join(", ");
 
 /** With as many digits for the fraction of a second as the petstore's own JSON: 0, 3, 6 or 9. */
 function timeText({ seconds, nanos }: Timestamp): string {
@@ -131,14 +129,15 @@ function timeText({ seconds, nanos }: Timestamp): string {
   return `${new Date(Number(seconds) * 1_000).toISOString().slice(0, 19)}${fraction && `.${fraction}`}Z`;
 }
 
-const TIME = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/i;
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
 function timestamp(name: string, given: string | Date): object {
   const text = given instanceof Date && !Number.isNaN(given.getTime()) ? given.toISOString() : `${given}`;
   const [, local = "", fraction = "", zone = ""] = TIME.exec(text) ?? [];
   const ms = Date.parse(local + zone);
+  const isInRange = ms >= Date.parse("0001-01-01") && ms < Date.parse("+010000-01-01");
   // Date.parse makes March 2 of February 30.
-  if (Number.isNaN(ms) || !new Date(`${local}Z`).toISOString().startsWith(local))
+  if (!isInRange || !new Date(`${local}Z`).toISOString().startsWith(local))
     throw new Error(`${name} must be a time such as 2026-12-24T18:00:00Z in the years 1 to 9999, not ${text}.`);
   return create(TimestampSchema, { seconds: BigInt(ms / 1_000), nanos: Number(fraction.padEnd(9, "0")) });
 }

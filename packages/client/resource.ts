@@ -75,6 +75,9 @@ export function resource({ method: rpcs }: DescService, one: string, many: strin
   const [id, input] = update.input.fields as [DescField, DescField];
   const [output] = get.output.fields as [DescField];
 
+  /** An id that is left out would be 0. */
+  const of = (which: number) => ({ [id.localName]: which ?? Number.NaN });
+
   const contentOf = (method: DescMethodUnary, answer: Message) => {
     const [field] = method.output.fields as [DescField];
     return plainValue(field, (answer as unknown as Record<string, unknown>)[field.localName]);
@@ -104,19 +107,19 @@ export function resource({ method: rpcs }: DescService, one: string, many: strin
   }
 
   return {
-    get: (which: number, options?: CallOptions) => record(get, { [id.localName]: which }, options),
+    get: (which: number, options?: CallOptions) => record(get, of(which), options),
     list: (filter: object = {}, options?: CallOptions) => ({
       pages: () => pages(filter, options),
       [Symbol.asyncIterator]: () => items(filter, options),
     }),
     update(which: number, fields: object, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
       const given = settable(fields);
-      const named = Object.keys(given).filter((name) => given[name] !== undefined);
-      const updateMask = { paths: named.map((name) => input.message?.field[name]?.name ?? name) };
-      return record(update, { [id.localName]: which, [input.localName]: given, updateMask, etag }, options);
+      const named = input.message?.fields.filter(({ localName }) => given[localName] !== undefined) ?? [];
+      const updateMask = { paths: named.map(({ name }) => name) };
+      return record(update, { ...of(which), [input.localName]: given, updateMask, etag }, options);
     },
     replace(which: number, fields: object, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
-      return record(update, { [id.localName]: which, [input.localName]: settable(fields), etag }, options);
+      return record(update, { ...of(which), [input.localName]: settable(fields), etag }, options);
     },
     watch(filter: Resumable = {}, options: WatchOptions = {}) {
       const open = (resumeToken: string, signal: AbortSignal) =>
@@ -128,7 +131,7 @@ export function resource({ method: rpcs }: DescService, one: string, many: strin
         return record(create, { [input.localName]: settable(fields), requestId }, options);
       },
       async delete(which: number, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
-        await calls.unary(remove, { [id.localName]: which, etag }, options);
+        await calls.unary(remove, { ...of(which), etag }, options);
       },
     }),
   };

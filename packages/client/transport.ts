@@ -77,8 +77,9 @@ export function createTransport({ baseUrl, fetch, interceptors }: GatewayOptions
                 continue;
               }
               const { error } = endStreamFromJson(data);
-              if (error) throw Object.assign(error, { metadata: appendHeaders(error.metadata, headers) });
-              return;
+              if (!error) return;
+              for (const [name, value] of headers) error.metadata.append(name, value);
+              throw error;
             }
             throw new Error("the connection broke off");
           }

@@ -53,7 +53,7 @@ export interface Resumable {
 }
 
 /** One message of a stream: where to resume after it, and what it says unless it is a heartbeat. */
-export interface Told {
+export interface StreamItem {
   readonly resumeToken: string;
   readonly event?: object | undefined;
 }
@@ -64,7 +64,7 @@ export interface Told {
  */
 export async function* resumed(
   name: string,
-  open: (resumeToken: string, signal: AbortSignal) => AsyncIterable<Told>,
+  open: (resumeToken: string, signal: AbortSignal) => AsyncIterable<StreamItem>,
   filter: Resumable,
   { signal }: WatchOptions,
   { random, sleep, logger }: Pick<Calls, "random" | "sleep" | "logger">,
@@ -75,13 +75,13 @@ export async function* resumed(
     let pause = 0;
     let why = "the stream has ended";
     try {
-      for await (const told of untilSilent((own) => open(resumeToken, own), signal, sleep)) {
+      for await (const item of untilSilent((own) => open(resumeToken, own), signal, sleep)) {
         if (signal?.aborted) return;
         if (filter.snapshot && !resumeToken) yield { type: "snapshot" };
         isKnown = true;
         attempt = 0;
-        resumeToken = told.resumeToken;
-        if (told.event) yield { ...told.event, resumeToken };
+        resumeToken = item.resumeToken;
+        if (item.event) yield { ...item.event, resumeToken };
       }
     } catch (thrown) {
       if (signal?.aborted) return;
@@ -112,9 +112,8 @@ export async function* eventsOf({ output }: DescMethodServerStreaming, messages:
   const event = output.field.event?.message as DescMessage;
   for await (const message of messages) {
     const { resumeToken, response } = message as unknown as Answer;
-    if (response.case === "synced") yield { resumeToken, event: { type: "synced" } };
-    else
-      yield { resumeToken, event: response.case === "event" ? eventOf(event, response.value as Message) : undefined };
+    if (response.case === "event") yield { resumeToken, event: eventOf(event, response.value as Message) };
+    else yield { resumeToken, event: response.case === "synced" ? { type: "synced" } : undefined };
   }
 }
 
