@@ -106,9 +106,7 @@ export async function createCluster(
       if (!process.dead && faults.dies(name, label)) killOne(process);
       return turns.wait(process);
     };
-    const delay = async () => {
-      for (let left = faults.delay(); left > 0; left--) await turns.wait(process);
-    };
+    const delay = () => turns.wait(process, faults.delay());
     const store = idsAhead(inSteps(stores.get(name) as Store, step, delay), () => faults.ahead());
     const deps: Deps = { ...time(process), store, log, retention, failpoint: (name) => step(`point ${name}`) };
     process.module = await createService(name, deps, (peer) => transport(process, peer));
@@ -203,8 +201,8 @@ export async function createCluster(
     goAhead(name: ServiceName, ms: number): void {
       lead.set(name, (lead.get(name) ?? 0) + ms);
     },
-    /** Resolves when it is the test's turn. */
-    turn: () => turns.wait(outside),
+    /** Resolves when it is the test's turn, for so many times. */
+    turn: (times = 1) => turns.wait(outside, times),
     /** A client of a service, as the gateway is one. */
     client: <S extends DescService>(desc: S): Client<S> => createClient(desc, transport(outside, serviceOf(desc))),
     injectFaults(next: FaultInjector): void {

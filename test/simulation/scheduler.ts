@@ -12,6 +12,8 @@ export interface Owner {
 interface Waiting {
   readonly owner: Owner;
   readonly goOn: () => void;
+  /** How often its turn has to come until it continues. */
+  turns: number;
 }
 
 interface Sleeping extends Waiting {
@@ -34,15 +36,22 @@ export function createScheduler(pick: (waiting: number) => number) {
   let waiting: Waiting[] = [];
   let sleeping: Sleeping[] = [];
 
-  /** Continues one task; returns false if there is none. */
+  /** Gives turns until one task continues; returns false if there is none. */
   function step(): boolean {
     waiting = waiting.filter(({ owner }) => !owner.dead);
     sleeping = sleeping.filter(({ owner }) => !owner.dead);
     waiting.push(...sleeping.filter(({ until }) => until <= now));
     sleeping = sleeping.filter(({ until }) => until > now);
-    const next = waiting.splice(pick(waiting.length), 1)[0] ?? wakeFirst();
-    next?.goOn();
-    return next !== undefined;
+    for (;;) {
+      const next = waiting.splice(pick(waiting.length), 1)[0] ?? wakeFirst();
+      if (!next) return false;
+      next.turns--;
+      if (next.turns <= 0) {
+        next.goOn();
+        return true;
+      }
+      waiting.push(next);
+    }
   }
 
   function wakeFirst(): Waiting | undefined {
@@ -65,12 +74,13 @@ export function createScheduler(pick: (waiting: number) => number) {
     advance(ms: number): void {
       now += ms;
     },
-    wait: (owner: Owner) => new Promise<void>((goOn) => void waiting.push({ owner, goOn })),
+    wait: (owner: Owner, turns = 1) =>
+      turns < 1 ? Promise.resolve() : new Promise<void>((goOn) => void waiting.push({ owner, goOn, turns })),
     /** Sleeps. A signal rejects it, and with one, time does not move for it: what it waits for may never come. */
     sleep: (ms: number, owner: Owner, signal?: AbortSignal) =>
       new Promise<void>((goOn, reject) => {
         // Rounded up to a whole millisecond, as clocks show no fractions.
-        const sleeper = { owner, goOn, until: now + Math.ceil(ms), canBeWoken: signal !== undefined };
+        const sleeper = { owner, goOn, turns: 1, until: now + Math.ceil(ms), canBeWoken: signal !== undefined };
         sleeping.push(sleeper);
         const wake = () => {
           sleeping = sleeping.filter((other) => other !== sleeper);

@@ -25,13 +25,11 @@ async function run(drawn: History, witness: Witness): Promise<readonly string[]>
   const strikes = strikesOf(drawn, witness);
   const watchers: Watcher[] = [];
   const appetite = seededRandom(seed + 2);
-  const turns = async (count: number) => {
-    for (let left = Math.floor(count); left > 0; left--) await cluster.turn();
-  };
+  const turns = (count: number) => cluster.turn(Math.floor(count));
   const digest = () => turns(appetite() < 0.3 ? appetite() * FULL_TURNS : 0);
   const watch = (kind: Kind, snapshot: boolean) => {
     const { history } = checker;
-    watchers.push(startWatcher(cluster, kind, { snapshot, history, pause: cluster.turn, digest }));
+    watchers.push(startWatcher(cluster, kind, { snapshot, history, pause: () => cluster.turn(), digest }));
   };
   const latecomers = [...kinds];
 
