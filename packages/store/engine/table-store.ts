@@ -50,7 +50,7 @@ export interface Table {
   /** Inserts, or replaces `before`. `doc` is the decoded document, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
   delete(id: Id): void;
-  /** May return the same array again, as long as it is current. So may the next one. */
+  // Lists may return the same array again, as long as it is current.
   list(scan: Scan): readonly Row[];
   listByPrefix(scan: PrefixScan): readonly Row[];
 }
