@@ -30,7 +30,6 @@ import { createRates, type RatesOptions } from "./rates/counting.ts";
 import { countStreams, type StreamsOptions } from "./streams.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
-export const TITLE = "Petstore";
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
 

@@ -4,7 +4,7 @@ import type { Rate } from "@petstore/runtime/rate";
 import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { API_VERSION, TITLE } from "./app.ts";
+import { API_VERSION } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
 import { ratePolicy } from "./rates/counting.ts";
@@ -32,7 +32,7 @@ export function petstoreDocument({
       security: auth && securitySchemesOf(auth),
     },
     {
-      title: TITLE,
+      title: "Petstore",
       version: API_VERSION,
       description: describe(limits, rate),
       license: "MIT",

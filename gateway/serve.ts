@@ -11,13 +11,13 @@ import { listen } from "@petstore/rpc/http/listen";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { seededRandom } from "@petstore/runtime/seeded-random";
-import { effectiveDates, jsonText, logUnknownValues, operationsOf } from "connect-transcoder";
+import { effectiveDates, type JsonObject, logUnknownValues, operationsOf } from "connect-transcoder";
 import { errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { type Common, openCommon, type PathTo, pathsOverNetwork } from "../processes/common.ts";
 import { asksNobody } from "../processes/config.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
-import { buildGateway, TITLE } from "./app.ts";
+import { buildGateway } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -101,12 +101,7 @@ export async function openGateway(
     cors: cors(config.corsOrigins),
     plugins: [
       petstoreConsole({ basePath }),
-      docs({
-        title: TITLE,
-        basePath,
-        url: () => publicUrl + basePath,
-        document: () => documentOf({ ...config, publicUrl }),
-      }),
+      docs({ basePath, document: () => documentOf({ ...config, publicUrl }) }),
       health(basePath, readiness),
       rpcEndpoint({ basePath, services: called, limits, draining: draining.signal, ...time }),
     ],
@@ -132,9 +127,9 @@ export async function openGateway(
 }
 
 /** Builds the OpenAPI document on request: at start it would take a tenth of the gateway's start-up time. */
-async function documentOf(config: GatewayConfig): Promise<string> {
+async function documentOf(config: GatewayConfig): Promise<JsonObject> {
   const { petstoreDocument } = await import("./openapi.ts");
-  return jsonText(petstoreDocument(config));
+  return petstoreDocument(config);
 }
 
 /** Checks that the deprecation dates from the environment are consistent with those of the contract. */

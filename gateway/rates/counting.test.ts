@@ -7,7 +7,7 @@ import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { cors } from "../cors.ts";
 import { docs } from "../docs.ts";
-import { servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
+import { emptyDocument, servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
 import { createReadiness, health } from "../health.ts";
 import { rpcEndpoint } from "../rpc-endpoint.ts";
 import { createRateLimits } from "./rate-limits.ts";
@@ -33,7 +33,7 @@ const start = (auth?: Parameters<typeof startGateway>[2]) => {
     addressOf: callerAddress([{ address: "127.0.0.1", bits: 32 }]),
     cors: cors([ORIGIN]),
     plugins: [
-      docs({ basePath: "", title: "Petstore", url: () => "", document: async () => "{}" }),
+      docs({ basePath: "", document: async () => emptyDocument }),
       health("", createReadiness({ services: [], isAccepting: () => true, clock })),
       rpcEndpoint({
         basePath: "",

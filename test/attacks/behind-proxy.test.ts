@@ -11,7 +11,7 @@ import { envelope } from "../../packages/rpc/fixtures/envelope.ts";
 import { END_HEADERS, headers, reset, streams } from "../../packages/rpc/fixtures/frames.ts";
 import { BEHIND_PROXY, nginxMissing, type OpenProxy, startProxy } from "../harness/nginx.ts";
 import { type Attack, type Attacked, openFlood, startAttacked, timeout, watchOthers } from "./flood.ts";
-import { BUNDLE, begin, closedWindow, data, fields, http1, http1Chunked, http2, LARGE, LIST } from "./requests.ts";
+import { begin, closedWindow, DOCS_PAGE, data, fields, http1, http1Chunked, http2, LARGE, LIST } from "./requests.ts";
 
 const ATTACKER = "127.0.3.1";
 const OTHER = "127.0.3.2";
@@ -118,7 +118,7 @@ const attacks: Attack[] = [
   ["answers that nobody reads, over HTTP/2", (flood) => flood.connect(200, (socket) => socket.write(unread))],
   [
     "answers that nobody reads, over HTTP/1.1",
-    (flood) => flood.connect(200, (socket) => socket.write(http1(`GET ${BUNDLE}`)), { protocol: "http/1.1" }),
+    (flood) => flood.connect(200, (socket) => socket.write(http1(`GET ${DOCS_PAGE}`)), { protocol: "http/1.1" }),
   ],
 ];
 

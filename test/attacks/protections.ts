@@ -522,7 +522,7 @@ export const protections = {
       trial(
         "a script in the documentation page",
         "gateway/docs.test.ts",
-        "the browser is told to load nothing from elsewhere",
+        "the browser is told to load nothing, and to run nothing",
       ),
     ],
   },

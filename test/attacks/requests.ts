@@ -36,8 +36,8 @@ export const hugeWindow = Buffer.concat([
 /** What a process answers most to. */
 export const LARGE: Record<Target, string> = { gateway: "/pets?limit=100", pet: listPath(100) };
 
-/** The largest file of the gateway. */
-export const BUNDLE = "/docs/swagger-ui-bundle.js";
+/** The largest answer that the gateway makes once. */
+export const DOCS_PAGE = "/docs";
 
 export type Body = Buffer | string;
 

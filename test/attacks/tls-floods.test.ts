@@ -9,7 +9,7 @@ import { END_HEADERS, headers, streams } from "../../packages/rpc/fixtures/frame
 import { PEER_NAME } from "../../processes/tls.ts";
 import { createAuthority } from "../../scripts/certificates.ts";
 import { type Attacked, type Flood, startAttacked, timeout } from "./flood.ts";
-import { BUNDLE, begin, closedWindow, data, fields } from "./requests.ts";
+import { begin, closedWindow, DOCS_PAGE, data, fields } from "./requests.ts";
 
 let attacked: Attacked;
 let directory: string;
@@ -34,7 +34,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const unread = Buffer.concat([closedWindow, ...streams(100).map((stream) => headers(stream, fields("GET", BUNDLE)))]);
+const unread = Buffer.concat([
+  closedWindow,
+  ...streams(100).map((stream) => headers(stream, fields("GET", DOCS_PAGE))),
+]);
 const unfinished = Buffer.concat([
   begin,
   ...streams(100).flatMap((stream) => [

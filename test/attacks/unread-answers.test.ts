@@ -12,7 +12,7 @@ import {
   streams,
 } from "../../packages/rpc/fixtures/frames.ts";
 import { type Attack, type Attacked, type Flood, startAttacked, type Target, timeout } from "./flood.ts";
-import { BUNDLE, closedWindow, data, fields, http1, hugeWindow, LARGE, LIST } from "./requests.ts";
+import { closedWindow, DOCS_PAGE, data, fields, http1, hugeWindow, LARGE, LIST } from "./requests.ts";
 
 let attacked: Attacked;
 beforeAll(async () => {
@@ -90,7 +90,7 @@ test.each<[string, Target, Buffer]>([
   ["over HTTP/1.1 at a service", "pet", http1(`GET ${LARGE.pet}`)],
   ["over HTTP/2 at the gateway", "gateway", Buffer.concat([hugeWindow, ...asked(LARGE.gateway, 1)])],
   ["over HTTP/2 at a service", "pet", Buffer.concat([hugeWindow, ...asked(LARGE.pet, 1)])],
-  ["a file", "gateway", Buffer.concat([hugeWindow, ...asked(BUNDLE, 1)])],
+  ["a page", "gateway", Buffer.concat([hugeWindow, ...asked(DOCS_PAGE, 1)])],
 ])("an answer is large: %s", async (_, which, bytes) => {
   const { port } = new URL(attacked.petstore.url(which));
   const socket = connect(Number(port), "127.0.0.1");
@@ -109,11 +109,11 @@ test.for(other)("answers that nobody reads, %s", { timeout }, async ([, attack],
   await annotate(await attacked.survives("pet", attack));
 });
 
-describe("files that nobody reads", () => {
+describe("pages that nobody reads", () => {
   test.for<Attack>([
-    ["behind windows that are never opened", all(closedWindow, BUNDLE, 20)],
-    ["behind huge windows", all(hugeWindow, BUNDLE, 20)],
-    ["over HTTP/1.1", (flood) => flood.connect(450, (socket) => socket.write(http1(`GET ${BUNDLE}`)))],
+    ["behind windows that are never opened", all(closedWindow, DOCS_PAGE, 20)],
+    ["behind huge windows", all(hugeWindow, DOCS_PAGE, 20)],
+    ["over HTTP/1.1", (flood) => flood.connect(450, (socket) => socket.write(http1(`GET ${DOCS_PAGE}`)))],
   ])("%s", { timeout }, async ([, attack], { annotate }) => {
     await annotate(await attacked.survives("gateway", attack));
   });

@@ -54,7 +54,7 @@ test.each([
   expect(files.filter((url) => url.includes("/sqlite/sqlite.ts"))).toHaveLength(program.length - 1);
   // What only MongoDB, a terminal, credentials, JSON schemas, rules in CEL or readers of the OpenAPI document need.
   const unneeded =
-    /node_modules\/(mongodb|pino-pretty|zod|jose|ajv|@bufbuild\/cel)\/|auth\/(api-keys|tokens)\.ts|gateway\/openapi\.ts/;
+    /node_modules\/(mongodb|pino-pretty|zod|jose|ajv|marked|@bufbuild\/cel)\/|auth\/(api-keys|tokens)\.ts|gateway\/(openapi\.ts|docs\/)/;
   expect(files.filter((url) => unneeded.test(url))).toEqual([]);
   expect(builtins.includes("NativeModule http2")).toBe(true);
   // Kept for the next start, also by a process that is started alone.

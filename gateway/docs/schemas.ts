@@ -1,0 +1,69 @@
+/** JSON Schemas of the document, in words. */
+import { type Json, jsonText } from "connect-transcoder";
+import { type Html, html } from "./html.ts";
+import { markdown } from "./markdown.ts";
+
+export type Named<T> = Readonly<Record<string, T>>;
+
+export interface Schema {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly properties?: Named<Schema>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly enum?: readonly Json[];
+  readonly const?: Json;
+  readonly examples?: readonly Json[];
+}
+
+/** A parameter, a header or a member of a record. */
+export interface Described {
+  readonly in?: string;
+  readonly description?: string | undefined;
+  readonly required?: boolean;
+  readonly schema?: Schema;
+}
+
+export const list = (rows: readonly Html[]): Html => (rows.length === 0 ? html`<p>None.</p>` : html`<dl>${rows}</dl>`);
+
+export function row(name: string, { in: place, description, required, schema = {} }: Described, id?: string): Html {
+  return html`<div><dt${id && html` id="${id}"`}><code>${name}</code> ${place && `${place}, `}${required && "required, "}${typeOf(schema)}</dt>
+<dd>${markdown(description)}</dd></div>
+`;
+}
+
+/** A schema's members, or what it is instead of an object. */
+export function members(schema: Schema): Html {
+  const { description, properties, required = [], examples } = schema;
+  const rows = Object.entries(properties ?? {}).map(([name, member]) =>
+    row(name, { description: member.description, required: required.includes(name), schema: member }),
+  );
+  return html`${markdown(description)}${properties ? list(rows) : html`<p>${typeOf(schema)}</p>`}
+${examples?.map((example) => html`<pre><code>${jsonText(example)}</code></pre>`)}`;
+}
+
+const LIMITS = /^(default|format|pattern|uniqueItems|content(Encoding|MediaType)|(exclusive)?(min|max)[A-Z]?\w+)$/;
+
+/** A type, and the keywords that limit it. */
+export function typeOf(schema: Schema): Html {
+  const limits = Object.entries(schema).filter(([keyword]) => LIMITS.test(keyword));
+  return html`${nameOf(schema)}${limits.map(([keyword, value]) => html`, ${keyword} <code>${jsonText(value)}</code>`)}`;
+}
+
+function nameOf({ $ref, type = "any value", items, anyOf, allOf, enum: values, const: value }: Schema): Html {
+  if ($ref !== undefined) {
+    const name = $ref.slice("#/components/schemas/".length);
+    return html`<a href="#schema-${name}">${name}</a>`;
+  }
+  const fixed = values ?? (value === undefined ? undefined : [value]);
+  if (fixed) return either(fixed.map((one) => html`<code>${jsonText(one)}</code>`));
+  if (items) return html`array of ${typeOf(items)}`;
+  const parts = anyOf ?? allOf;
+  if (parts) return either(parts.map(typeOf));
+  return html`${[type].flat().join(" or ")}`;
+}
+
+const either = (all: readonly Html[]): Html => html`${all.map((one, i) => (i === 0 ? one : html` or ${one}`))}`;
