@@ -6,13 +6,13 @@ import { chromiumMissing } from "../harness/chromium-program.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { dialog, elsewhere, field, openConsole, press, row } from "./open.ts";
 
-/** The words that stand on more than one line. Runs in the page. */
+/** The words of usual length that stand on more than one line. Runs in the page. */
 function brokenWords(): string[] {
   const broken: string[] = [];
   for (const body of document.querySelectorAll("tbody")) {
     const texts = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
     for (let text = texts.nextNode(); text; text = texts.nextNode())
-      for (const { index, 0: word } of (text.textContent ?? "").matchAll(/\S+/g)) {
+      for (const { index, 0: word } of (text.textContent ?? "").matchAll(/(?<!\S)\S{1,13}(?!\S)/g)) {
         const range = document.createRange();
         range.setStart(text, index);
         range.setEnd(text, index + word.length);
