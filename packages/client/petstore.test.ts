@@ -14,6 +14,8 @@ import { error as annotation } from "../transcoder/gen/transcoder/v1/annotations
 import { PetstoreError } from "./errors.ts";
 import { failure } from "./fixtures/failure.ts";
 import { ViolationsSchema } from "./gen/buf/validate/validate_pb.ts";
+import { PetStatus } from "./gen/petstore/common/v1/pet_status_pb.ts";
+import { InventoryService } from "./gen/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderSchema } from "./gen/petstore/order/v1/order_pb.ts";
 import { type CreateOrderRequest, OrderService } from "./gen/petstore/order/v1/order_service_pb.ts";
 import {
@@ -387,6 +389,21 @@ test("records are plain, requests name what they change, and a record can be giv
   expect(asked[0]).not.toHaveProperty("order.shipDate");
   expect(asked[1]).not.toHaveProperty("order.id");
   expect(asked[1]).not.toHaveProperty("updateMask");
+});
+
+test("what is of a record and can't be set is ignored", async () => {
+  const asked: unknown[] = [];
+  const item = { petId: 1n, quantity: 2, status: PetStatus.AVAILABLE };
+  const updateInventory = (request: object) => {
+    asked.push(request);
+    return { item };
+  };
+  const { inventory } = createPetstore({
+    transport: createRouterTransport(({ service }) => service(InventoryService, { updateInventory })),
+  });
+  const record = await inventory.update(1, { quantity: 2 });
+  expect(await inventory.replace(1, record)).toEqual({ petId: 1, quantity: 2, status: "available", etag: "" });
+  expect(asked[1]).toMatchObject({ petId: 1n, inventory: { quantity: 2 } });
 });
 
 test.each([

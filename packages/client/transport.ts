@@ -71,17 +71,13 @@ export function createTransport({ baseUrl, fetch, interceptors }: GatewayOptions
           const { response } = await post(method, asked.url, asked.header, asked.signal, sent);
           const { headers, body } = response;
           async function* answers() {
+            // One that breaks off without an error has ended no less: whoever watches goes on by another one.
             for await (const { flags, data } of chunksOf(createEnvelopeReadableStream(body as ReadableStream))) {
-              if ((flags & endStreamFlag) === 0) {
-                yield fromBinary(method.output, data);
-                continue;
-              }
-              const { error } = endStreamFromJson(data);
-              if (!error) return;
-              for (const [name, value] of headers) error.metadata.append(name, value);
-              throw error;
+              const { error } = (flags & endStreamFlag) !== 0 ? endStreamFromJson(data) : {};
+              for (const [name, value] of headers) error?.metadata.append(name, value);
+              if (error) throw error;
+              if ((flags & endStreamFlag) === 0) yield fromBinary(method.output, data);
             }
-            throw new Error("the connection broke off");
           }
           return { ...asked, header: headers, trailer: new Headers(), message: answers() };
         },

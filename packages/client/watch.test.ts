@@ -12,7 +12,7 @@ import {
 } from "./gen/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreWith } from "./petstore.ts";
 import type { Pet } from "./records.ts";
-import type { Change, Present, SnapshotMark } from "./watch.ts";
+import { type Change, type Present, resumed, type SnapshotMark, type StreamItem } from "./watch.ts";
 
 type Message = MessageInitShape<typeof WatchPetsResponseSchema>;
 type Serve = (request: WatchPetsRequest, context: HandlerContext) => AsyncIterable<Message>;
@@ -287,6 +287,21 @@ describe("a watch ends", () => {
     expect(await Array.fromAsync(petsOf(serve).watch({}, { signal: gone.signal }))).toHaveLength(1);
     await closed.promise;
     expect(asked).toHaveLength(1);
+  });
+
+  test.each([
+    ["what its stream still tells is left out", saying([told(2), told(3)])],
+    ["what its stream ends with is no error", failing(failure("PERMISSION_DENIED", Code.PermissionDenied))],
+  ])("when its signal is aborted: %s", async (_, then) => {
+    const gone = new AbortController();
+    const open = async function* (): AsyncGenerator<StreamItem> {
+      yield { resumeToken: "after 1", event: { id: "1" } };
+      gone.abort();
+      for await (const { resumeToken = "" } of then(undefined as never, undefined as never))
+        yield { resumeToken, event: { id: resumeToken } };
+    };
+    const events = resumed("watch", open, {}, { signal: gone.signal }, { ...deps(), logger: undefined });
+    expect(await Array.fromAsync(events)).toEqual([{ id: "1", resumeToken: "after 1" }]);
   });
 
   test("at once when its signal was aborted before", async () => {

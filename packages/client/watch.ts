@@ -71,7 +71,7 @@ export async function* resumed(
 ): AsyncGenerator<object> {
   let { resumeToken = "" } = filter;
   let isKnown = false;
-  for (let attempt = 1; !signal?.aborted; attempt++) {
+  for (let attempt = 1; ; attempt++) {
     let pause = 0;
     let why = "the stream has ended";
     try {
