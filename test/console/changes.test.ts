@@ -213,6 +213,14 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await press(page, "Set stock");
     await row(page, id).getByText("available").waitFor();
     expect(await row(page, id).locator("td.number").last().textContent()).toBe("10");
+
+    // Nor is the focus lost when somebody else takes the last one.
+    await page.goto(`${petstore.http}/#/pets?id=${id}`);
+    await page.locator(".live", { hasText: /^Live$/ }).waitFor();
+    await row(page, id).getByRole("button", { name: "Order" }).focus();
+    await send("POST", "/store/orders", { petId: id, quantity: 10 });
+    await row(page, id).getByText("pending").waitFor();
+    await row(page, id).locator(":focus").waitFor();
   });
 
   test("an order that was refused is placed when there is enough, by the same form", async () => {
