@@ -2,7 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import { restoreMethod } from "../request/head.ts";
-import { commonHeaders, errorAnswers } from "./error-answers.ts";
+import { commonHeaders } from "./common-headers.ts";
+import { errorAnswers } from "./error-answers.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 
 declare module "fastify" {

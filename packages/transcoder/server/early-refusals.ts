@@ -6,7 +6,8 @@ import type { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders } from "../policy/deprecation.ts";
 import { wantsProblem } from "../policy/media.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
-import { commonHeaders, NOT_STORED } from "./error-answers.ts";
+import { commonHeaders } from "./common-headers.ts";
+import { NOT_STORED } from "./error-answers.ts";
 import { operationFinder } from "./operation-finder.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 

@@ -4,7 +4,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
-import { newRequestId, REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { newRequestId } from "../request/request-id.ts";
+import { commonHeaders } from "./common-headers.ts";
 import { isGone, writeResponse } from "./node-http.ts";
 import { type ServerOptions, serverDefaults } from "./options.ts";
 
@@ -14,13 +15,6 @@ declare module "fastify" {
     endingHeaders?: ((target: string) => Record<string, string>) | undefined;
   }
 }
-
-/** What every answer says. */
-export const commonHeaders = (requestId: string, apiVersion: string): Record<string, string> => ({
-  [REQUEST_ID_HEADER]: requestId,
-  "api-version": apiVersion,
-  "x-content-type-options": "nosniff",
-});
 
 /** An error says what was so at one moment. */
 export const NOT_STORED = { "cache-control": "no-store" };
