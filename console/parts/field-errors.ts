@@ -2,7 +2,7 @@
 import type { ErrorCode, PetstoreError } from "@petstore/client";
 
 /** A field, and how people call it. */
-export interface Named {
+export interface FieldTexts {
   readonly name: string;
   readonly label: string;
   /** What to say when the petstore objects to the field and nothing is in it. */
@@ -56,7 +56,7 @@ export function localTime(time: string): string {
  */
 export function fieldErrors(
   error: PetstoreError | InvalidInput,
-  fields: readonly Named[],
+  fields: readonly FieldTexts[],
   values: Readonly<Record<string, string>>,
   fieldOf: Partial<Record<ErrorCode, string>> = {},
 ): FieldErrors {
@@ -77,7 +77,7 @@ function messages(
 }
 
 /** Rules are told as "must be ..."; the petstore's other messages are sentences already. */
-export const sentence = ({ label, missing }: Named, message: string, value = ""): string => {
+export const sentence = ({ label, missing }: FieldTexts, message: string, value = ""): string => {
   if (missing !== undefined && value.trim() === "") return missing;
   return message.startsWith("must ") ? `${label} ${message}.` : message;
 };

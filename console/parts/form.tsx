@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Offered } from "../records/offers.ts";
 import { Dialog } from "./dialog.tsx";
-import { type FieldErrors, fieldErrors, InvalidInput, type Named } from "./field-errors.ts";
+import { type FieldErrors, type FieldTexts, fieldErrors, InvalidInput } from "./field-errors.ts";
 import { OfferInput } from "./offers.tsx";
 import { Problem } from "./problem.tsx";
 import { useSending } from "./sending.ts";
@@ -13,7 +13,7 @@ import { useSending } from "./sending.ts";
 /** Texts of the fields, by the fields' names. */
 export type Values = Readonly<Record<string, string>>;
 
-export interface FieldSpec extends Named {
+export interface FieldSpec extends FieldTexts {
   readonly kind?: "text" | "lines" | "number" | "count" | "moment" | "check" | "secret";
   /** What is offered by name while one types. */
   readonly offered?: Offered;

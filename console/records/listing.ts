@@ -28,19 +28,19 @@ export const byId =
   (one: T, other: T): number =>
     isAscending ? idOf(one) - idOf(other) : idOf(other) - idOf(one);
 
-interface Named {
+export interface NamedRecord {
   readonly id: number;
   readonly name: string;
 }
 
 /** Whether a name begins with a text, letters without case: as the petstore finds it. */
-export function beginsWith(text: string): (record: Named) => boolean {
+export function beginsWith(text: string): (record: NamedRecord) => boolean {
   const beginning = new RegExp(`^${text.replaceAll(/[\^$.*+?()[\]{}|/\\]/g, "\\$&")}`, "iu");
   return ({ name }) => beginning.test(name);
 }
 
 /** The order of what is found by name. Of rare letters the petstore's may differ: then a newcomer stands a few rows off. */
-export function byName(one: Named, other: Named): number {
+export function byName(one: NamedRecord, other: NamedRecord): number {
   const [a, b] = [one.name.toLowerCase(), other.name.toLowerCase()];
   return a < b ? -1 : a > b ? 1 : one.id - other.id;
 }

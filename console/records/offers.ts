@@ -1,14 +1,10 @@
 /** Pets and categories by their names, to choose one: what is offered, and which one a text means. */
 import { InvalidInput, integer } from "../parts/field-errors.ts";
 import { petstore } from "../petstore.ts";
+import type { NamedRecord } from "./listing.ts";
 import { nameOf } from "./names.ts";
 
 export type Offered = "category" | "pet" | "available pet";
-
-interface Named {
-  readonly id: number;
-  readonly name: string;
-}
 
 /** How many are offered at once. */
 const OFFERED = 20;
@@ -16,7 +12,7 @@ const OFFERED = 20;
 const MAX_NAME = 200;
 
 /** The first whose names begin with a text; for an empty one the newest. */
-async function find(offered: Offered, text: string): Promise<readonly Named[]> {
+async function find(offered: Offered, text: string): Promise<readonly NamedRecord[]> {
   const filter = { limit: OFFERED, ...(text !== "" && { name: text.slice(0, MAX_NAME) }) };
   const list =
     offered === "category"
@@ -25,20 +21,21 @@ async function find(offered: Offered, text: string): Promise<readonly Named[]> {
   return (await list.pages().next()).value?.items ?? [];
 }
 
-async function read(offered: Offered, id: number): Promise<Named | undefined> {
+async function read(offered: Offered, id: number): Promise<NamedRecord | undefined> {
   const list = offered === "category" ? petstore.categories.list({ id }) : petstore.pets.list({ id });
   return (await list.pages().next()).value?.items[0];
 }
 
-const label = (name: string, id: number): string => `${name} (${id})`;
+/** How a record is offered. */
+export const label = ({ name, id }: NamedRecord): string => `${name} (${id})`;
 
 export const offer = async (offered: Offered, text: string): Promise<readonly string[]> =>
-  (await find(offered, text)).map(({ name, id }) => label(name, id));
+  (await find(offered, text)).map(label);
 
-/** How one is offered; until its name is known, its number. */
+/** The same for a record of which only the identifier is at hand. Until its name is known, it is that. */
 export function labelOf(kind: "pet" | "category", id: number): string {
   const name = nameOf(kind, id);
-  return name === undefined ? `${id}` : label(name, id);
+  return name === undefined ? `${id}` : label({ name, id });
 }
 
 /**
@@ -50,7 +47,7 @@ export async function idMeant(offered: Offered, field: string, text: string): Pr
   // A name may itself end with a number in parentheses.
   const [, name, id] = /^(.*) \((\d{1,15})\)$/.exec(text) ?? [];
   if (id && (await read(offered, Number(id)))?.name === name) return Number(id);
-  const isMeant = (record: Named) => record.name.toLowerCase() === text.trim().toLowerCase();
+  const isMeant = (record: NamedRecord) => record.name.toLowerCase() === text.trim().toLowerCase();
   const [one, other] = (await find(offered, text.trim())).filter(isMeant);
   if (one && !other) return one.id;
   throw new InvalidInput(field, `${one ? "Several have" : "None has"} this name: choose one of the list.`);

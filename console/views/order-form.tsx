@@ -6,7 +6,7 @@ import { dateTime, integer32 } from "../parts/field-errors.ts";
 import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
 import { petstore } from "../petstore.ts";
-import { idMeant, labelOf } from "../records/offers.ts";
+import { idMeant, label } from "../records/offers.ts";
 import { written } from "../records/written.ts";
 
 export const shipDate: FieldSpec = {
@@ -36,7 +36,7 @@ interface OrderFormProps {
 export function OrderForm({ pet, onClose }: OrderFormProps) {
   const underKey = useMemo(() => createKeys(randomKey), []);
   async function submit(values: Values): Promise<void> {
-    const wanted = await orderOf(values);
+    const wanted = await orderOf(values, pet);
     const order = await underKey(wanted, (idempotencyKey) => petstore.orders.create(wanted, { idempotencyKey }));
     written("order", order);
     notify(`Order ${order.id} is placed.`);
@@ -46,7 +46,7 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
       title={pet ? `Order ${pet.name}` : "Place an order"}
       submitLabel="Place order"
       fields={fields}
-      initial={pet ? { petId: labelOf("pet", pet.id) } : {}}
+      initial={pet ? { petId: label(pet) } : {}}
       fieldOf={{
         PET_NOT_FOUND: "petId",
         PET_NOT_AVAILABLE: "petId",
@@ -59,8 +59,14 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
   );
 }
 
-const orderOf = async ({ petId = "", quantity = "", shipDate = "", complete }: Values): Promise<NewOrder> => ({
-  ...(petId.trim() !== "" && { petId: await idMeant("pet", "petId", petId) }),
+const orderOf = async (
+  { petId = "", quantity = "", shipDate = "", complete }: Values,
+  pet: Pet | undefined,
+): Promise<NewOrder> => ({
+  // The pet that the form was opened for is the same one if somebody renames it meanwhile.
+  ...(petId.trim() !== "" && {
+    petId: pet && petId === label(pet) ? pet.id : await idMeant("pet", "petId", petId),
+  }),
   ...(quantity !== "" && { quantity: integer32("quantity", quantity, 1) }),
   ...(shipDate !== "" && { shipDate: dateTime("shipDate", shipDate) }),
   ...(complete === "true" && { complete: true }),

@@ -1,6 +1,8 @@
 /** What people change in the console, and what they are told of it. */
+import { fromBinary } from "@bufbuild/protobuf";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CreateOrderRequestSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { axeFindings, startChromium } from "../harness/chromium.ts";
 import { chromiumMissing } from "../harness/chromium-program.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
@@ -10,7 +12,9 @@ import { dialog, elsewhere, field, openConsole, press, row } from "./open.ts";
 function keysOf(page: Page): ReadonlySet<string> {
   const keys = new Set<string>();
   page.on("request", (request) => {
-    if (request.url().endsWith("/CreateOrder")) keys.add(request.postDataJSON().requestId);
+    if (!request.url().endsWith("/CreateOrder")) return;
+    const { requestId = "" } = fromBinary(CreateOrderRequestSchema, request.postDataBuffer() ?? new Uint8Array());
+    keys.add(requestId);
   });
   return keys;
 }
@@ -269,6 +273,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await using opened = await openConsole(browser, `${petstore.http}/#/orders?pet=${id}`);
     const { page } = opened;
     await page.getByRole("row", { name: /Luna/ }).getByRole("button", { name: "Cancel" }).click();
+    expect(await dialog(page).locator(":focus").textContent()).toBe("Never mind");
     await press(page, "Cancel the order");
     await page.getByText("No order matches.").waitFor();
   });
