@@ -23,6 +23,7 @@ import {
   type Where,
 } from "../port.ts";
 import { type Admission, createAdmission, type Queues } from "./admission.ts";
+import { checkNextId } from "./check-next-id.ts";
 import { createCollections } from "./collections.ts";
 import type { EngineContext } from "./context.ts";
 import {
@@ -34,7 +35,6 @@ import {
   type PrefixScan,
   type Scan,
 } from "./indexes.ts";
-import { checkNextId } from "./next-id.ts";
 import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
 
 /** A stored document and its `_id`. */

@@ -1,6 +1,7 @@
 /**
  * Group commit: changes that are requested in one tick of the event loop, or while the disk is being synced, share one
  * transaction, and so one sync. Neither these changes nor reads that saw them are answered before they are on disk.
+ * How it is synced is in file.ts.
  */
 
 import type { DatabaseSync } from "node:sqlite";

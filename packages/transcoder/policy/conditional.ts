@@ -1,4 +1,4 @@
-/** Conditional reads (RFC 9110, 13). Conditions on writes are judged by the service, which alone can do it safely. */
+/** Conditional reads (RFC 9110, 13). Conditions on writes are judged where the write is made, which alone can do it safely. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operations.ts";
 import { HttpError } from "../errors/http-error.ts";
