@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { createServer as createHttp2Server, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import * as web from "@connectrpc/connect-web";
@@ -8,7 +9,7 @@ import { HttpError } from "connect-transcoder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reasonOf, rpcError } from "#errors";
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { type CreatePetRequest, CreatePetRequestSchema, PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import type { Auth } from "./auth.ts";
 import { type Cors, cors } from "./cors.ts";
@@ -28,8 +29,8 @@ const implementation = {
     if (petId === 404n) throw rpcError("PET_NOT_FOUND", "There is no pet 404.");
     return { pet: { id: petId, name: "Rex", categoryId: 1n } };
   },
-  createPet: ({ pet }: { pet?: { name?: string } | undefined }) => ({
-    pet: { id: 9007199254740993n, name: pet?.name ?? "" },
+  createPet: ({ pet, $unknown }: Pick<CreatePetRequest, "pet" | "$unknown">) => ({
+    pet: { id: 9007199254740993n, name: $unknown ? "unknown" : (pet?.name ?? "") },
   }),
 };
 
@@ -98,6 +99,12 @@ describe.each(Object.entries(transports))("%s", (_, transportTo) => {
       id: 9007199254740993n,
       name: "Rex",
     });
+  });
+
+  test("passes on nothing that it does not know", async () => {
+    const request = create(CreatePetRequestSchema, { pet: { name: "Rex" } });
+    request.$unknown = [{ no: 9999, wireType: 2, data: new Uint8Array([1, 7]) }];
+    expect((await client().createPet(request)).pet?.name).toBe("Rex");
   });
 
   test("passes errors on with their reason", async () => {

@@ -8,7 +8,7 @@ import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { judgeTypes } from "@petstore/rpc/server/call-types";
-import { limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
+import { knownFields, limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
 import { dropEndlessTimeout } from "@petstore/rpc/server/endless-timeouts";
 import { limitCall } from "@petstore/rpc/server/message-limit";
 import { isServed } from "@petstore/rpc/server/routes";
@@ -44,6 +44,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
     grpc: false,
     readMaxBytes: limits.rpcBytes,
     acceptCompression: limitedCompressions(errors),
+    binaryOptions: knownFields,
     jsonOptions: strictJson,
     contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
     requestGate: async (context) => {

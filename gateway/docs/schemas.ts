@@ -59,11 +59,16 @@ function nameOf({ $ref, type = "any value", items, anyOf, allOf, enum: values, c
     return html`<a href="#schema-${name}">${name}</a>`;
   }
   const fixed = values ?? (value === undefined ? undefined : [value]);
-  if (fixed) return either(fixed.map((one) => html`<code>${jsonText(one)}</code>`));
+  if (fixed)
+    return joined(
+      fixed.map((one) => html`<code>${jsonText(one)}</code>`),
+      "or",
+    );
   if (items) return html`array of ${typeOf(items)}`;
-  const parts = anyOf ?? allOf;
-  if (parts) return either(parts.map(typeOf));
+  if (anyOf) return joined(anyOf.map(typeOf), "or");
+  if (allOf) return joined(allOf.map(typeOf), "and");
   return html`${[type].flat().join(" or ")}`;
 }
 
-const either = (all: readonly Html[]): Html => html`${all.map((one, i) => (i === 0 ? one : html` or ${one}`))}`;
+const joined = (all: readonly Html[], word: "and" | "or"): Html =>
+  html`${all.map((one, i) => (i === 0 ? one : html` ${word} ${one}`))}`;

@@ -203,6 +203,10 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V 
   /** In the order of `ids`. A document that is missing or can't be read is absent; a repeated id is answered once. */
   getMany(ids: readonly Id[], options?: CallOptions): Promise<T[]>;
   list(query: ListQuery<Where<T, I>>, options?: CallOptions): Promise<T[]>;
+  /**
+   * In the order of (the field, `_id`). Rejects with a TypeError where no index answers, for half a character, and for an
+   * `after` that does not begin with the prefix; with a RangeError for a limit below 1.
+   */
   listByPrefix(query: PrefixQuery<StringField<T, I>>, options?: CallOptions): Promise<T[]>;
   update<R>(id: Id, decide: Decide<T, R>, options?: CallOptions): Promise<R>;
   /**

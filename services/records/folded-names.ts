@@ -108,12 +108,19 @@ export function createNameSearch<T extends NamedRecord>(
   const fold: Decide<T, void> = (doc) => (doc && lacks(doc) ? put(doc, undefined) : keep(undefined));
 
   /** Gives every visible record its folded name, in `most` batches. Resolves to how many lacked it. */
-  async function walk(limit: number, most: number, stop?: AbortSignal): Promise<number> {
+  async function walk(
+    limit: number,
+    most: number,
+    {
+      stop,
+      call = () => background(deps, "names"),
+    }: { readonly stop?: AbortSignal; readonly call?: () => CallContext },
+  ): Promise<number> {
     const begun = deps.clock();
     let count = 0;
     let after: number | undefined;
     for (let batch = 0; batch < most && !stop?.aborted; batch++) {
-      const callContext = background(deps, "names");
+      const callContext = call();
       const docs = await records.list({ where: { visible: true }, after, limit, order: "asc" }, callContext);
       const lacking = docs.filter(lacks);
       await Promise.all(lacking.map(({ _id }) => records.update(_id, fold, callContext)));
@@ -131,7 +138,7 @@ export function createNameSearch<T extends NamedRecord>(
   return {
     async list(start, callContext) {
       mark ??= await marks.get(FOLDED_NAMES, callContext);
-      if (!mark) await walk(FEW, 1);
+      if (!mark) await walk(FEW, 1, { call: () => callContext });
       if (!mark) {
         const message =
           "Names are still being made ready for search after an upgrade. Try again later, or list without name.";
@@ -145,7 +152,7 @@ export function createNameSearch<T extends NamedRecord>(
       async run(limit, stop) {
         mark ??= await marks.get(FOLDED_NAMES, background(deps, "names"));
         const isDue = !mark || (mark.again !== undefined && deps.clock() >= mark.again);
-        return isDue ? walk(limit, Number.POSITIVE_INFINITY, stop) : 0;
+        return isDue ? walk(limit, Number.POSITIVE_INFINITY, { stop }) : 0;
       },
     },
   };

@@ -7,8 +7,9 @@ const keptOpen = new WeakSet<ServerHttp2Stream>();
 export const keepOpen = (stream: ServerHttp2Stream): void => void keptOpen.add(stream);
 
 /**
- * Calls `refuse`, which answers, if a request has not arrived after `ms`; nothing of what came is read any more. Where its answer has begun
- * the stream is reset instead, and where gRPC is spoken: its clients make UNKNOWN of a 408, and CANCELLED of a reset.
+ * Calls `refuse`, which answers, if a request has not arrived after `ms`; nothing of what came is read any more. Where its
+ * answer has begun the stream is reset instead, and where gRPC is spoken: its clients make UNKNOWN of a 408, and CANCELLED of
+ * a reset.
  */
 export function refuseLate(
   request: IncomingMessage,

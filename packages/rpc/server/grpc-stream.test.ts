@@ -15,7 +15,7 @@ import { DomainError } from "../errors/domain-error.ts";
 import { NOT_BEGUN, outOfTime } from "../errors/translate.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
-import { limitedCompressions } from "./connect-options.ts";
+import { knownFields, limitedCompressions } from "./connect-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { envelopeOf } from "./grpc-stream.ts";
 import { limitCall, MAX_MESSAGE_BYTES } from "./message-limit.ts";
@@ -37,6 +37,10 @@ const echo: Watch = async function* ({ text }) {
   yield { text };
   yield { text: `${text}, again` };
 };
+/** Says which fields it was sent that it does not know. */
+const unknown: Watch = async function* ({ $unknown = [] }) {
+  yield { text: `${$unknown.length} unknown` };
+};
 const large: Watch = async function* () {
   yield { text: LARGE };
   yield { text: "small" };
@@ -49,6 +53,7 @@ async function startConnects(dispatcher: Dispatcher, protocol: Protocol): Promis
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: limitedCompressions(errors),
+    binaryOptions: knownFields,
     requestGate: async ({ method, requestHeader }) => {
       dispatcher.shed(method, requestHeader);
       if (dispatcher.asksCallers) await dispatcher.admit(method, requestHeader);
@@ -127,6 +132,7 @@ const sent = (body: Uint8Array): Asked => ({ body });
 
 const requests: readonly [string, Asked, Watch?][] = [
   ["a message", {}],
+  ["a message with a field that nobody knows", sent(envelope(Buffer.from([0xfa, 0xf0, 4, 1, 7]))), unknown],
   ["a message without fields", sent(envelope(encoded("")))],
   ["a message in pieces of the protocol that end nothing", sent(Buffer.concat([ONE.subarray(0, 5), ONE.subarray(5)]))],
   ["the short content type", type("application/grpc")],

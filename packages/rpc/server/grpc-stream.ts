@@ -28,6 +28,7 @@ import {
   setTrailerStatus,
 } from "@connectrpc/connect/protocol-grpc";
 import { isGone } from "connect-transcoder/server/node-http";
+import { knownFields } from "./connect-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { dropEndlessTimeout } from "./endless-timeouts.ts";
 import { MAX_MESSAGE_BYTES, PREFIX_BYTES, readMessage } from "./message-limit.ts";
@@ -81,7 +82,7 @@ export function serveGrpcStream(
   { dispatcher, gate, compressions, maxBytes, giveUp }: GrpcStreamOptions,
 ): ServeStream {
   const limits = { readMaxBytes: maxBytes, writeMaxBytes: MAX_MESSAGE_BYTES };
-  const serialization = createMethodSerializationLookup(method, undefined, undefined, limits);
+  const serialization = createMethodSerializationLookup(method, knownFields, undefined, limits);
   const [input, output] = [serialization.getI(true), serialization.getO(true)];
 
   const plain = (message: Message) => envelopeOf(message, output.serialize);

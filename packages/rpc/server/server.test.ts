@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { realTime } from "@petstore/runtime/clock";
@@ -10,7 +11,11 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { listenAdvice } from "../../../processes/listen-advice.ts";
-import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import {
+  CategoryService,
+  type CreateCategoryRequest,
+  CreateCategoryRequestSchema,
+} from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { startCategories, transports } from "../fixtures/categories.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { END_HEADERS, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
@@ -23,11 +28,11 @@ import { createHealth } from "./health.ts";
 import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
-let handle: (name: string) => Promise<string>;
+let handle: (name: string, request: CreateCategoryRequest) => Promise<string>;
 beforeEach(() => {
   handle = async (name) => name.slice(0, 10);
 });
-const started = (limits?: OnePortLimits) => startCategories((name) => handle(name), limits);
+const started = (limits?: OnePortLimits) => startCategories((...call) => handle(...call), limits);
 
 describe.each(transports)("%s", (_, transport) => {
   const call = (server: RpcServer, name: string) =>
@@ -40,6 +45,21 @@ describe.each(transports)("%s", (_, transport) => {
   test("takes messages up to the limit", async () => {
     const almost = "x".repeat(MAX_MESSAGE_BYTES - 100);
     expect((await call(await started(), almost)).category?.name).toBe("xxxxxxxxxx");
+  });
+
+  test("keeps nothing of fields that it does not know", async () => {
+    const server = await started();
+    handle = async (name, { $unknown = [], category }) => {
+      expect([...$unknown, ...(category?.$unknown ?? [])]).toEqual([]);
+      return name;
+    };
+    const $unknown = [{ no: 9999, wireType: 2, data: new Uint8Array([1, 7]) }];
+    const request = create(CreateCategoryRequestSchema, { category: { name: "dog" } });
+    Object.assign(request, { $unknown });
+    Object.assign(request.category as object, { $unknown });
+    expect((await createClient(CategoryService, transport(server.url)).createCategory(request)).category?.name).toBe(
+      "dog",
+    );
   });
 
   test("refuses larger ones by their reason", async () => {

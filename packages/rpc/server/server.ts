@@ -15,7 +15,7 @@ import { refusing } from "../http/refusals.ts";
 import type { ServerTls } from "../http/secure.ts";
 import { createLinkServer } from "../link/server.ts";
 import { isPeerRequest } from "./authorization.ts";
-import { limitedCompressions, strictJson } from "./connect-options.ts";
+import { knownFields, limitedCompressions, strictJson } from "./connect-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Gate } from "./grpc-stream.ts";
 import type { HealthState } from "./health.ts";
@@ -71,6 +71,7 @@ export async function startRpcServer(options: RpcServerOptions) {
     readMaxBytes: maxBytes,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: compressions,
+    binaryOptions: knownFields,
     jsonOptions: strictJson,
     ...unreadable,
     requestGate,

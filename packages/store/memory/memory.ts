@@ -75,6 +75,7 @@ export function openMemory({ data = emptyData(), clock = () => 0, report = () =>
 function memoryTable(documents: Map<Id, Uint8Array>): Table {
   /** What lists look for, of the bytes that were written here. */
   const written = new WeakMap<Uint8Array, Fields>();
+  const fieldsOf = (bytes: Uint8Array): Fields => written.get(bytes) ?? peek(bytes);
   return {
     get: (id) => documents.get(id),
     put(id, bytes, doc) {
@@ -85,7 +86,7 @@ function memoryTable(documents: Map<Id, Uint8Array>): Table {
     list({ match, after, limit, order }: Scan) {
       const direction = order === "asc" ? 1 : -1;
       const isMatch = (bytes: Uint8Array) => {
-        const doc = written.get(bytes) ?? peek(bytes);
+        const doc = fieldsOf(bytes);
         return match?.fields.every((field, i) => match.values[i]?.includes(doc[field] as Key)) ?? true;
       };
       return [...documents]
@@ -100,7 +101,7 @@ function memoryTable(documents: Map<Id, Uint8Array>): Table {
         !after || (compareIds(key, after.key) || compareIds(_id, after._id)) > 0;
       return [...documents]
         .flatMap(([_id, doc]): Found[] => {
-          const key = peek(doc)[field];
+          const key = fieldsOf(doc)[field];
           return typeof key === "string" && key.startsWith(prefix) ? [{ key, _id, doc }] : [];
         })
         .filter(isBeyond)

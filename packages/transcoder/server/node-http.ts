@@ -68,9 +68,9 @@ interface Message {
 const LINGER_MS = 5000;
 
 /**
- * Writes a response to a bare socket, or to a stream of HTTP/2, and closes it. What the client still sends is read and dropped first, for a connection
- * that is closed before is reset, and then the client may lose the response (RFC 9112, 9.6). Node reports each part of that
- * as an error of its own: only the first one is answered.
+ * Writes a response to a bare socket, or to a stream of HTTP/2, and closes it. What the client still sends is read and dropped
+ * first, for a connection that is closed before is reset, and then the client may lose the response (RFC 9112, 9.6). Node
+ * reports each part of that as an error of its own: only the first one is answered.
  */
 export function writeResponse(socket: Duplex, { status, headers, body }: Message): void {
   if (socket.writableEnded) return;
