@@ -168,7 +168,7 @@ function curl(verb: string, address: string, { requestBody, responses, security 
   return [
     streams ? "curl -N" : "curl -i",
     ...(verb === "GET" || (verb === "POST" && body) ? [] : [`-X ${verb}`]),
-    address.replaceAll(/\{[^}]+\}/g, "1"),
+    address.replaceAll(/\{[^{}]+\}/g, "1"),
     ...(security.length > 0 ? ['-H "Authorization: Bearer $CREDENTIAL"'] : []),
     ...(body?.example === undefined ? [] : [`--json '${jsonText(body.example).replaceAll("'", "'\\''")}'`]),
   ].join(" ");
