@@ -45,7 +45,7 @@ interface CloudEvent {
 }
 
 /** Describes a record in a few words. */
-export const words: { readonly [K in Kind]: (record: Kinds[K]) => string } = {
+const words: { readonly [K in Kind]: (record: Kinds[K]) => string } = {
   pet: ({ id, name, status }) => `Pet ${id} ${name}: ${statusWord(status)}`,
   category: ({ id, name }) => `Category ${id} ${name}`,
   order: ({ id, petId, complete }) =>

@@ -9,14 +9,14 @@ import { useSending } from "./sending.ts";
 interface ConfirmProps {
   readonly title: string;
   readonly action: string;
-  /** Whether nothing is lost by it. Then the focus is on it, and otherwise on the other button. */
-  readonly isHarmless?: boolean;
+  /** The usual next step: its button is not red, and has the focus. */
+  readonly isUsual?: boolean;
   readonly run: () => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Confirm({ title, action, isHarmless = false, run, onClose, children }: ConfirmProps) {
+export function Confirm({ title, action, isUsual = false, run, onClose, children }: ConfirmProps) {
   const problem = useSignal<PetstoreError | undefined>(undefined);
   const { isSending, send } = useSending(title, onClose);
   const confirm = () => {
@@ -34,7 +34,7 @@ export function Confirm({ title, action, isHarmless = false, run, onClose, child
         <button type="button" onClick={onClose}>
           Never mind
         </button>
-        <button type="button" class={isHarmless ? "primary" : "danger"} aria-disabled={isSending} onClick={confirm}>
+        <button type="button" class={isUsual ? "primary" : "danger"} aria-disabled={isSending} onClick={confirm}>
           {action}
         </button>
       </footer>

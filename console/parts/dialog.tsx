@@ -20,6 +20,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useLayoutEffect(() => {
     const element = dialog.current;
     const row = document.activeElement?.closest("tr");
+    const rows = [row, row?.nextElementSibling, row?.previousElementSibling];
     element?.showModal();
     // By default the focus goes to the first element, which is the button that closes the dialog.
     const first = FIRST.map((each) => element?.querySelector<HTMLElement>(each)).find(Boolean);
@@ -27,10 +28,10 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     return () => {
       isGone.current = true;
       element?.close();
-      // The element that opened it may be gone, as may its whole row. Then the focus goes to the top of the view.
+      // The element that opened it may be gone, as may its whole row. Then the focus goes to a row beside it, or to the top.
       setTimeout(() => {
         if (document.activeElement !== document.body) return;
-        const beside = row?.isConnected ? row.querySelector<HTMLElement>("button, .actions > *") : undefined;
+        const beside = rows.find((each) => each?.isConnected)?.querySelector<HTMLElement>("button, .actions > *");
         (beside ?? document.querySelector("h1"))?.focus();
       });
     };

@@ -36,6 +36,15 @@ export function integer32(field: string, text: string, least: number): number {
   return value;
 }
 
+/** A typed count with one more or less, not below 0. A change such as "-2" stays a change, and text that is no count as it is. */
+export function stepped(text: string, by: 1 | -1): string {
+  const [, sign = "", digits] = /^\s*([+-]?)\s*(\d*)\s*$/.exec(text) ?? [];
+  if (digits === undefined) return text;
+  const value = Number(sign + (digits || "0")) + by;
+  if (sign === "") return `${Math.max(value, 0)}`;
+  return value < 0 ? `${value}` : `+${value}`;
+}
+
 /** Reads the value of a browser's date and time field, in the browser's time zone. @throws InvalidInput */
 export function dateTime(field: string, text: string): Date {
   const date = new Date(text);
@@ -50,6 +59,10 @@ export function localTime(time: string): string {
   const local = new Date(Date.parse(time) - new Date(time).getTimezoneOffset() * 60_000);
   return local.toISOString().replace(/(:00)?\.000Z$|Z$/, "");
 }
+
+/** A time as it is shown. */
+export const shownTime = (time: string): string =>
+  new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /**
  * The messages of an error by field: its violations, or for other codes the field that `fieldOf` names. Empty if the error is about none of these fields.

@@ -2,7 +2,7 @@
 import { PetstoreError } from "@petstore/client";
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, TargetedEvent } from "preact";
-import { idMeant, labelOf } from "../records/offers.ts";
+import { idMeant, labelOf, MAX_NAME } from "../records/offers.ts";
 import { route, setQuery } from "../route.ts";
 import { InvalidInput, integer, sentence } from "./field-errors.ts";
 import { OfferInput, useLull } from "./offers.tsx";
@@ -14,7 +14,7 @@ wide.addEventListener("change", () => {
 });
 
 interface FiltersProps {
-  /** The one that is always there. */
+  /** Shown also where the others are folded away. */
   readonly search?: ComponentChildren;
   readonly children: ComponentChildren;
 }
@@ -77,7 +77,7 @@ export function NameFilter() {
         type="search"
         autocomplete="off"
         placeholder="begins with"
-        maxLength={200}
+        maxLength={MAX_NAME}
         value={typed.value ?? route.value.query.get("name") ?? ""}
         onInput={({ currentTarget: { value } }) => {
           typed.value = value;
@@ -95,7 +95,7 @@ interface IdFilterProps {
   readonly offered?: "pet" | "category";
 }
 
-/** Filters by an identifier. Text that is none stays as it was typed, until the address changes. */
+/** Filters by an identifier. Text that means no record stays as it was typed, until the address changes. */
 export function IdFilter({ name, label, offered }: IdFilterProps) {
   const { view, query } = route.value;
   const applied = query.get(name) ?? "";

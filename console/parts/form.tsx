@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Offered } from "../records/offers.ts";
+import { Conflict } from "./conflict.tsx";
 import { Dialog } from "./dialog.tsx";
-import { type FieldErrors, type FieldTexts, fieldErrors, InvalidInput } from "./field-errors.ts";
+import { type FieldErrors, type FieldTexts, fieldErrors, InvalidInput, stepped } from "./field-errors.ts";
 import { OfferInput } from "./offers.tsx";
 import { Problem } from "./problem.tsx";
 import { useSending } from "./sending.ts";
@@ -141,30 +142,6 @@ export function RecordForm({
   );
 }
 
-interface ConflictProps {
-  readonly fields: readonly FieldSpec[];
-  readonly mine: Values;
-  readonly theirs: Values;
-  readonly onTake: (values: Values) => void;
-}
-
-function Conflict({ fields, mine, theirs, onTake }: ConflictProps) {
-  const others = fields.filter(({ name }) => (mine[name] ?? "") !== (theirs[name] ?? ""));
-  return (
-    <div class="problem" role="alert">
-      <p>
-        <code class="reason">ETAG_MISMATCH</code> Somebody changed it meanwhile.{" "}
-        {others.length > 0 &&
-          `Theirs: ${others.map(({ name, label }) => `${label} “${theirs[name] ?? ""}”`).join(", ")}. `}
-        Send yours again to put it over theirs, or take theirs.
-      </p>
-      <button type="button" onClick={() => onTake(theirs)}>
-        Take theirs
-      </button>
-    </div>
-  );
-}
-
 interface FieldProps {
   readonly spec: FieldSpec;
   readonly value: string;
@@ -191,7 +168,7 @@ export function Field({ spec, value, error, onInput }: FieldProps) {
   };
   const typed = (event: Event) => onInput((event.currentTarget as HTMLInputElement).value);
   return (
-    <div class={`field ${kind}`}>
+    <div class={kind === "check" ? "field check" : "field"}>
       <label for={id}>{label}</label>
       {options ? (
         <select {...common} value={value} onChange={typed}>
@@ -214,11 +191,11 @@ export function Field({ spec, value, error, onInput }: FieldProps) {
         />
       ) : kind === "count" ? (
         <div class="stepper">
-          <button type="button" aria-label="One less" onClick={() => onInput(`${Math.max(Number(value) - 1, 0) || 0}`)}>
+          <button type="button" aria-label="One less" onClick={() => onInput(stepped(value, -1))}>
             −
           </button>
           <input {...common} inputMode="numeric" autocomplete="off" value={value} onInput={typed} />
-          <button type="button" aria-label="One more" onClick={() => onInput(`${Number(value) + 1 || 1}`)}>
+          <button type="button" aria-label="One more" onClick={() => onInput(stepped(value, 1))}>
             +
           </button>
         </div>

@@ -1,5 +1,5 @@
 /** A list as a table that highlights new and changed rows. */
-import type { Category, List, Pet, PetstoreError } from "@petstore/client";
+import type { Category, Pet, PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { liveState } from "../live/state.ts";
@@ -47,11 +47,6 @@ export function usePagedList<K extends Kind>(sourceOf: (query: URLSearchParams) 
   }, [`${query}`]);
   useEffect(() => () => list.close(), [list]);
   return list;
-}
-
-/** The page that a list begins with. */
-export async function firstPage<T>(list: List<T>): Promise<Page<T>> {
-  return (await list.pages().next()).value ?? { items: [], nextPageToken: "" };
 }
 
 export interface Column<T> {

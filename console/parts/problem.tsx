@@ -1,10 +1,11 @@
 /** An error in the petstore's own words: its code, and what to do. */
 import type { ErrorCode, PetstoreError } from "@petstore/client";
 
-/** Texts for codes that come from the client, because no answer came. */
+/** Texts where there is no answer, or it speaks of what people don't see. */
 const ownWords: Partial<Record<ErrorCode, string>> = {
   UNREACHABLE:
     "No answer came. Is the petstore running? What was sent may have been done: look before you send it again.",
+  ETAG_MISMATCH: "Somebody changed it meanwhile. Look at it in the list, and begin again.",
 };
 
 export const wordsOf = ({ code, message }: PetstoreError): string => ownWords[code] ?? message;

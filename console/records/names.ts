@@ -41,6 +41,8 @@ export function nameOf(kind: Named, id: number): string | undefined {
   return name;
 }
 
+export const petName = (id: number): string => nameOf("pet", id) ?? `Pet ${id}`;
+
 /** A page may be open for days, and show others all the time. What shows a name is drawn again whenever they change. */
 function forgetOld(kind: Named): void {
   if (late[kind].size <= MANY) return;

@@ -3,13 +3,14 @@ import { InvalidInput, integer } from "../parts/field-errors.ts";
 import { petstore } from "../petstore.ts";
 import type { NamedRecord } from "./listing.ts";
 import { nameOf } from "./names.ts";
+import { firstPage } from "./paged-list.ts";
 
 export type Offered = "category" | "pet" | "available pet";
 
 /** How many are offered at once. */
 const OFFERED = 20;
 /** The longest text that names are searched for. */
-const MAX_NAME = 200;
+export const MAX_NAME = 200;
 
 /** The first whose names begin with a text; for an empty one the newest. */
 async function find(offered: Offered, text: string): Promise<readonly NamedRecord[]> {
@@ -18,12 +19,12 @@ async function find(offered: Offered, text: string): Promise<readonly NamedRecor
     offered === "category"
       ? petstore.categories.list(filter)
       : petstore.pets.list({ ...filter, ...(offered === "available pet" && { status: "available" }) });
-  return (await list.pages().next()).value?.items ?? [];
+  return (await firstPage<NamedRecord>(list)).items;
 }
 
 async function read(offered: Offered, id: number): Promise<NamedRecord | undefined> {
   const list = offered === "category" ? petstore.categories.list({ id }) : petstore.pets.list({ id });
-  return (await list.pages().next()).value?.items[0];
+  return (await firstPage<NamedRecord>(list)).items[0];
 }
 
 /** How a record is offered. */
@@ -39,10 +40,12 @@ export function labelOf(kind: "pet" | "category", id: number): string {
 }
 
 /**
- * The identifier of what a text means: one that was offered, a number, or a name that no other has.
+ * The identifier of what a text means: one that was offered, a number, or a name that no other has. `shown` is what the
+ * form was opened with: it is the same one if somebody renames it meanwhile.
  * @throws InvalidInput
  */
-export async function idMeant(offered: Offered, field: string, text: string): Promise<number> {
+export async function idMeant(offered: Offered, field: string, text: string, shown?: NamedRecord): Promise<number> {
+  if (shown && text === label(shown)) return shown.id;
   if (/^\s*-?\d+\s*$/.test(text)) return integer(field, text);
   // A name may itself end with a number in parentheses.
   const [, name, id] = /^(.*) \((\d{1,15})\)$/.exec(text) ?? [];
@@ -50,5 +53,6 @@ export async function idMeant(offered: Offered, field: string, text: string): Pr
   const isMeant = (record: NamedRecord) => record.name.toLowerCase() === text.trim().toLowerCase();
   const [one, other] = (await find(offered, text.trim())).filter(isMeant);
   if (one && !other) return one.id;
-  throw new InvalidInput(field, `${one ? "Several have" : "None has"} this name: choose one of the list.`);
+  const who = one ? "Several have" : offered === "available pet" ? "No available pet has" : "None has";
+  throw new InvalidInput(field, `${who} this name: choose one of the list.`);
 }

@@ -1,5 +1,5 @@
 /** A list that is read page by page and then kept up to date. */
-import type { PetstoreError } from "@petstore/client";
+import type { List, PetstoreError } from "@petstore/client";
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import { wordsOf } from "../live/events.ts";
 import { liveState } from "../live/state.ts";
@@ -10,6 +10,11 @@ import { applyChange, type Listing, type ListRules } from "./listing.ts";
 export interface Page<T> {
   readonly items: readonly T[];
   readonly nextPageToken: string;
+}
+
+/** The page that a list begins with. */
+export async function firstPage<T>(list: List<T>): Promise<Page<T>> {
+  return (await list.pages().next()).value ?? { items: [], nextPageToken: "" };
 }
 
 export interface PagedListOptions<K extends Kind> extends ListRules<Kinds[K]> {

@@ -5,9 +5,10 @@ import { Confirm } from "../parts/confirm.tsx";
 import { Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
-import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { petstore } from "../petstore.ts";
+import { firstPage } from "../records/paged-list.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 

@@ -5,11 +5,12 @@ import { notify } from "../notices.ts";
 import { integer32 } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
-import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
-import { nameOf } from "../records/names.ts";
+import { petName } from "../records/names.ts";
+import { firstPage } from "../records/paged-list.ts";
 import { written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 
@@ -45,7 +46,7 @@ export function Inventory() {
             isHead: true,
             cell: ({ petId }) => (
               <a href={hrefOf("pets", { id: `${petId}` })}>
-                <Name>{nameOf("pet", petId) ?? `Pet ${petId}`}</Name>
+                <Name>{petName(petId)}</Name>
               </a>
             ),
           },
@@ -109,7 +110,7 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
     // Without a number the petstore says that there is none.
     const item = await petstore.inventory.replace(petId, { quantity: wanted } as NewStock, { ifMatch: etag });
     written("inventory", item);
-    notify(`${nameOf("pet", petId) ?? `Pet ${petId}`}: ${item.quantity} in stock.`);
+    notify(`${petName(petId)}: ${item.quantity} in stock.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
     const now = await petstore.inventory.get(petId);
@@ -118,7 +119,7 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
   }
   return (
     <RecordForm
-      title={`Stock of ${nameOf("pet", petId) ?? `pet ${petId}`}`}
+      title={`Stock of ${petName(petId)}`}
       submitLabel="Set stock"
       initial={valuesOf(before)}
       etag={before.etag}
@@ -144,9 +145,5 @@ function Held({ petId }: { readonly petId: number }) {
     read().catch(() => {}); // without an answer nothing is said of it
   }, [petId]);
   if (held.value === "") return null;
-  return (
-    <>
-      <a href={hrefOf("orders", { pet: `${petId}`, state: "open" })}>Open orders</a> hold {held.value}.
-    </>
-  );
+  return <>Open orders hold {held.value}.</>;
 }

@@ -63,10 +63,7 @@ const orderOf = async (
   { petId = "", quantity = "", shipDate = "", complete }: Values,
   pet: Pet | undefined,
 ): Promise<NewOrder> => ({
-  // The pet that the form was opened for is the same one if somebody renames it meanwhile.
-  ...(petId.trim() !== "" && {
-    petId: pet && petId === label(pet) ? pet.id : await idMeant("pet", "petId", petId),
-  }),
+  ...(petId.trim() !== "" && { petId: await idMeant("available pet", "petId", petId, pet) }),
   ...(quantity !== "" && { quantity: integer32("quantity", quantity, 1) }),
   ...(shipDate !== "" && { shipDate: dateTime("shipDate", shipDate) }),
   ...(complete === "true" && { complete: true }),

@@ -2,14 +2,15 @@ import type { Order } from "@petstore/client";
 import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { dateTime, localTime } from "../parts/field-errors.ts";
+import { dateTime, localTime, shownTime } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { RecordForm, type Theirs, type Values } from "../parts/form.tsx";
-import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Chip } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
-import { nameOf } from "../records/names.ts";
+import { petName } from "../records/names.ts";
+import { firstPage } from "../records/paged-list.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 import { OrderForm, shipDate } from "./order-form.tsx";
@@ -49,7 +50,7 @@ export function Orders() {
                 <span class="quiet">none</span>
               ) : (
                 <a href={hrefOf("pets", { id: `${petId}` })}>
-                  <Name>{nameOf("pet", petId) ?? `Pet ${petId}`}</Name>
+                  <Name>{petName(petId)}</Name>
                 </a>
               ),
           },
@@ -109,9 +110,7 @@ export function Orders() {
   );
 }
 
-const Moment = ({ time }: { readonly time: string }) => (
-  <time dateTime={time}>{new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time>
-);
+const Moment = ({ time }: { readonly time: string }) => <time dateTime={time}>{shownTime(time)}</time>;
 
 interface OrderProps {
   readonly order: Order;
@@ -149,7 +148,7 @@ function CompleteOrder({ order: before, onClose }: OrderProps) {
     notify(`Order ${before.id} is complete.`);
   }
   return (
-    <Confirm isHarmless title={`Complete order ${before.id}`} action="Complete" run={run} onClose={onClose}>
+    <Confirm isUsual title={`Complete order ${before.id}`} action="Complete" run={run} onClose={onClose}>
       <p>When the customer has everything. A complete order can't be reopened or cancelled.</p>
     </Confirm>
   );

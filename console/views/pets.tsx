@@ -5,12 +5,14 @@ import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { createKeys, randomKey } from "../parts/idempotency-key.ts";
-import { firstPage, ListView, usePagedList } from "../parts/list-view.tsx";
+import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
 import { petstore } from "../petstore.ts";
+import type { NamedRecord } from "../records/listing.ts";
 import { nameOf } from "../records/names.ts";
 import { idMeant, labelOf } from "../records/offers.ts";
+import { firstPage } from "../records/paged-list.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 import { CreateCategory } from "./categories.tsx";
@@ -139,11 +141,7 @@ const fieldsWith = (withStatus: string): readonly FieldSpec[] => [
     label: "Category",
     offered: "category",
     missing: "Choose the category that the pet belongs to.",
-    hint: (
-      <>
-        Type the beginning of its name. There is none yet? <a href={hrefOf("categories")}>Create it first</a>.
-      </>
-    ),
+    hint: "Type the beginning of its name. There is none yet? Create it first, under Categories.",
   },
   { name: "status", label: "Listed as", options: [["", withStatus], ...statusOptions] },
 ];
@@ -168,8 +166,9 @@ interface PetProps {
 }
 
 function EditPet({ pet, onClose }: PetProps) {
+  const category = useMemo(() => ({ id: pet.categoryId, name: nameOf("category", pet.categoryId) ?? "" }), []);
   async function submit(values: Values, etag: string): Promise<void> {
-    written("pet", await petstore.pets.replace(pet.id, await petOf(values), { ifMatch: etag }));
+    written("pet", await petstore.pets.replace(pet.id, await petOf(values, category), { ifMatch: etag }));
     notify(`Pet ${pet.id} is changed.`);
   }
   async function theirs(): Promise<Theirs | undefined> {
@@ -208,9 +207,9 @@ const valuesOf = ({ name, categoryId }: Pet): Values => ({
 });
 
 /** Without what was left empty: the petstore says what is missing. */
-const petOf = async ({ name = "", categoryId = "", status = "" }: Values): Promise<NewPet> =>
+const petOf = async ({ name = "", categoryId = "", status = "" }: Values, category?: NamedRecord): Promise<NewPet> =>
   ({
     ...(name !== "" && { name }),
-    ...(categoryId.trim() !== "" && { categoryId: await idMeant("category", "categoryId", categoryId) }),
+    ...(categoryId.trim() !== "" && { categoryId: await idMeant("category", "categoryId", categoryId, category) }),
     status: statusOf(status),
   }) as NewPet;

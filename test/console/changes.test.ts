@@ -1,6 +1,6 @@
 /** What people change in the console, and what they are told of it. */
 import { fromBinary } from "@bufbuild/protobuf";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CreateOrderRequestSchema } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { axeFindings, startChromium } from "../harness/chromium.ts";
@@ -55,7 +55,9 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await press(page, "Place an order");
     await field(page, "Pet").fill("nobody is called so");
     await press(page, "Place order");
-    await page.locator("#field-petId-error", { hasText: "None has this name: choose one of the list." }).waitFor();
+    await page
+      .locator("#field-petId-error", { hasText: "No available pet has this name: choose one of the list." })
+      .waitFor();
     await field(page, "Pet").fill(`${id}`);
     await press(page, "Place order");
     await page.getByText(`Pet ${id} is not available now. Order it when its status is available again.`).waitFor();
@@ -125,19 +127,25 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     const count = async (act: () => Promise<void>, expected: string) => {
       await row(page, id).getByRole("button", { name: "Set stock" }).click();
       await dialog(page).getByText("Open orders hold 3.").waitFor();
+      expect(await dialog(page).getByRole("link").count()).toBe(0); // it would leave the form
       await act();
       await press(page, "Set stock");
       await page.locator("td.number", { hasText: expected }).waitFor();
     };
     await count(() => press(page, "One less"), "1");
     await count(() => press(page, "One more"), "2");
-    await count(() => field(page, "Quantity").fill("+10"), "12");
+    await count(async () => {
+      await field(page, "Quantity").fill("+9");
+      await press(page, "One more");
+    }, "12");
     // Of somebody else's delivery meanwhile this one is no part.
     await row(page, id).getByRole("button", { name: "Set stock" }).click();
     await send("PUT", `/store/inventory/${id}`, { quantity: 30 });
     await field(page, "Quantity").fill("-2");
     await press(page, "Set stock");
-    await page.getByText("Somebody changed it meanwhile. Theirs: Quantity “30”.").waitFor();
+    await page
+      .getByText("Somebody changed it meanwhile. Theirs: Quantity “30”. Send yours again, or take theirs.")
+      .waitFor();
     expect(await axeFindings(page)).toEqual([]);
     await press(page, "Set stock");
     await page.locator("td.number", { hasText: "28" }).waitFor();
@@ -279,9 +287,11 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   });
 
   test("who changes what somebody else has changed meanwhile is told, and chooses", async () => {
-    const id = await somePet("Max");
+    const categoryId = await someCategory("hounds");
+    const { id } = await send("POST", "/pets", { name: "Max", categoryId });
     await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
     const { page } = opened;
+    await row(page, id).getByText("hounds").waitFor();
     await row(page, id).getByRole("button", { name: "Edit" }).click();
     await field(page, "Name").fill("Maximilian");
     await send("PATCH", `/pets/${id}`, { name: "Moritz" });
@@ -291,13 +301,15 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await press(page, "Take theirs");
     expect(await field(page, "Name").inputValue()).toBe("Moritz");
     await field(page, "Name").fill("Max und Moritz");
+    // The pet stays in its category, whatever that is called by now.
+    await send("PATCH", `/categories/${categoryId}`, { name: "greyhounds" });
     await press(page, "Save");
     await row(page, id).locator(".named", { hasText: "Max und Moritz" }).waitFor();
   });
 
   test("what others need is not deleted, and the rest is", async () => {
     const id = await somePet("Coco");
-    const categoryId = await someCategory("empty");
+    const [categoryId, last] = [await someCategory("empty"), await someCategory("empty, too")];
     await send("POST", "/store/orders", { petId: id });
     await using opened = await openConsole(browser, `${petstore.http}/#/pets?id=${id}`);
     const { page } = opened;
@@ -306,11 +318,28 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await page.getByText("PET_HAS_OPEN_ORDERS").waitFor();
     await press(page, "Never mind");
 
-    await page.goto(`${petstore.http}/#/categories?id=${categoryId}`);
-    await row(page, categoryId).getByRole("button", { name: "Delete" }).click();
-    await dialog(page).getByRole("button", { name: "Delete" }).click();
-    await page.getByText("No category matches.").waitFor();
+    await page.goto(`${petstore.http}/#/categories?name=empty`);
+    const remove = async (id: number) => {
+      await row(page, id).getByRole("button", { name: "Delete" }).click();
+      await dialog(page).getByRole("button", { name: "Delete" }).click();
+      await row(page, id).waitFor({ state: "detached" });
+    };
     // The row is gone, and with it what had the focus.
+    await remove(categoryId);
+    await row(page, last).locator(":focus").waitFor();
+    // What somebody else has changed meanwhile is not deleted unseen.
+    const change = async (route: Route) => {
+      await send("PATCH", `/categories/${last}`, { description: "changed" });
+      await route.continue();
+    };
+    await page.route("**/DeleteCategory", change, { times: 1 });
+    await row(page, last).getByRole("button", { name: "Delete" }).click();
+    await dialog(page).getByRole("button", { name: "Delete" }).click();
+    await dialog(page).getByText("Somebody changed it meanwhile. Look at it in the list, and begin again.").waitFor();
+    await press(page, "Never mind");
+    await row(page, last).getByText("changed").waitFor();
+    await remove(last);
+    await page.getByText("No category matches.").waitFor();
     await page.locator("h1:focus").waitFor();
   });
 });
