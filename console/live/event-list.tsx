@@ -22,7 +22,7 @@ export function Events() {
       <header class="head">
         <div>
           <h1 tabIndex={-1}>Events</h1>
-          <p class="quiet">What happens in the shop, as it happens, whoever does it. Programs read the same.</p>
+          <p class="quiet">What happens in the shop, as it happens, whoever does it.</p>
         </div>
         <button
           type="button"
@@ -53,7 +53,11 @@ export function Events() {
             </select>
           </label>
         </search>
-        {told.length > 0 && <code class="quiet">{eventsCurl(eventsUrl(told), credential.value !== "")}</code>}
+        {told.length > 0 && (
+          <p class="quiet">
+            Programs can read the same events, by: <code>{eventsCurl(eventsUrl(told), credential.value !== "")}</code>
+          </p>
+        )}
       </div>
       <Untold />
       <EventList shown={shown} label="Events, the latest first" />
@@ -91,8 +95,8 @@ function Untold() {
   if (untold.length === 0) return null;
   return (
     <p class="quiet untold">
-      Without {list(untold.map((kind) => plurals[kind]))}: your credential lacks{" "}
-      {list(untold.map((kind) => readScopes[kind]))}.
+      You may not see {list(untold.map((kind) => plurals[kind]))} (needs {list(untold.map((kind) => readScopes[kind]))}
+      ).
     </p>
   );
 }

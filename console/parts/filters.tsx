@@ -19,12 +19,18 @@ interface FiltersProps {
   readonly children: ComponentChildren;
 }
 
+const resets = signal(0);
+/** Drops what was typed into filters and is not applied. */
+export function dropDrafts(): void {
+  resets.value++;
+}
+
 /** On a phone they are folded away, for the list is what counts. */
 export function Filters({ search, children }: FiltersProps) {
   const { query } = route.value;
   const count = [...query.keys()].filter((name) => name !== "sort" && name !== "name").length;
   return (
-    <search class="filters">
+    <search key={resets.value} class="filters">
       {search}
       <details open={isWide.value}>
         <summary>Filters{count > 0 && ` (${count})`}</summary>

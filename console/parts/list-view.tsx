@@ -8,6 +8,7 @@ import { beginsWith, byId, byName } from "../records/listing.ts";
 import { createPagedList, type Mark, type Page, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
 import { hrefOf, route } from "../route.ts";
 import { signOut } from "../session.ts";
+import { dropDrafts } from "./filters.tsx";
 import { Problem, type ProblemProps } from "./problem.tsx";
 
 /** Records on a page. */
@@ -79,12 +80,19 @@ interface Empty {
 }
 
 export function ListView<T>({ title, intro, list, columns, actions, filters, create, empty }: ListViewProps<T>) {
+  const { view, query } = route.value;
   const { idOf } = list;
   const listing = list.listing.value;
-  const { items = [] } = listing ?? {};
-  const isWhole = listing?.isWhole === true;
   const isLoading = list.isLoading.value;
   const error = list.error.value;
+  // The rows of the list before stay until there are others.
+  const last = useRef(list);
+  if (listing || error) last.current = list;
+  const items = last.current.listing.value?.items ?? [];
+  const isWhole = listing?.isWhole === true;
+  const isEmpty = isWhole && items.length === 0 && !error;
+  const isFiltered = [...query.keys()].some((name) => name !== "sort");
+  const count = listing ? `${items.length}${isWhole ? "" : "+"} shown` : error ? "" : "Reading…";
   return (
     <>
       <header class="head">
@@ -107,7 +115,6 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
         )}
       </div>
       {error && <Problem error={error} act={wayOut(error, () => void list.refresh())} />}
-      {isWhole && items.length === 0 && !error && <Nothing {...empty} />}
       {items.length > 0 && (
         <table aria-busy={isLoading}>
           <caption class="unseen">{title}</caption>
@@ -128,48 +135,42 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
               <Row
                 key={`${idOf(record)}`}
                 {...{ record, columns, actions }}
-                mark={list.marks.value.get(idOf(record))}
+                mark={last.current.marks.value.get(idOf(record))}
                 id={idOf(record)}
               />
             ))}
           </tbody>
         </table>
       )}
-      {(items.length > 0 || (listing && !isWhole)) && (
-        <p class="pager">
-          <span class="quiet">
-            {items.length}
-            {isWhole ? "" : "+"} shown
-          </span>
-          {!isWhole && (
-            <button type="button" aria-disabled={isLoading} onClick={() => void (isLoading || list.more())}>
-              More
-            </button>
-          )}
+      <div class={isEmpty ? "empty" : "pager"}>
+        <p class="quiet" role="status">
+          {isEmpty ? (isFiltered ? empty.filtered : empty.all) : count}
         </p>
-      )}
-      {!listing && isLoading && <p class="quiet">Reading…</p>}
+        {isEmpty && (
+          <p class="steps">
+            {isFiltered ? (
+              <a class="button" href={hrefOf(view)} onClick={showAll}>
+                Show all
+              </a>
+            ) : (
+              empty.step
+            )}
+          </p>
+        )}
+        {listing && !isWhole && (
+          <button type="button" aria-disabled={isLoading} onClick={() => void (isLoading || list.more())}>
+            More
+          </button>
+        )}
+      </div>
     </>
   );
 }
 
-function Nothing({ all, filtered, step }: Empty) {
-  const { view, query } = route.value;
-  const isFiltered = [...query.keys()].some((name) => name !== "sort");
-  return (
-    <div class="empty">
-      <p>{isFiltered ? filtered : all}</p>
-      <p class="steps">
-        {isFiltered ? (
-          <a class="button" href={hrefOf(view)}>
-            Show all
-          </a>
-        ) : (
-          step
-        )}
-      </p>
-    </div>
-  );
+/** The link goes with what it stands in. */
+function showAll(): void {
+  dropDrafts();
+  document.querySelector("h1")?.focus();
 }
 
 function wayOut({ code }: PetstoreError, retry: () => void): ProblemProps["act"] {

@@ -1,5 +1,5 @@
 import type { NewPet, Pet } from "@petstore/client";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
@@ -83,7 +83,7 @@ export function Pets() {
               </button>
             )}
             <a class="button" href={hrefOf("orders", { pet: `${pet.id}` })}>
-              Orders<span class="unseen"> for {pet.name}</span>
+              See orders<span class="unseen"> for {pet.name}</span>
             </a>
             <button type="button" onClick={() => show({ what: "edit", pet })}>
               Edit<span class="unseen"> {pet.name}</span>
@@ -103,16 +103,7 @@ export function Pets() {
         empty={{
           all: "There are no pets yet. Each belongs to a category, so begin with one.",
           filtered: "No pet matches.",
-          step: (
-            <>
-              <button type="button" onClick={() => show({ what: "create category" })}>
-                Create a category
-              </button>
-              <button type="button" class="primary" onClick={() => show({ what: "create" })}>
-                Create the first pet
-              </button>
-            </>
-          ),
+          step: <FirstSteps open={open} show={show} />,
         }}
       />
       {open?.what === "create category" && <CreateCategory onClose={() => show(undefined)} />}
@@ -120,6 +111,37 @@ export function Pets() {
       {open?.what === "edit" && <EditPet pet={open.pet} onClose={() => show(undefined)} />}
       {open?.what === "delete" && <DeletePet pet={open.pet} onClose={() => show(undefined)} />}
       {open?.what === "order" && <OrderForm pet={open.pet} onClose={() => show(undefined)} />}
+    </>
+  );
+}
+
+interface FirstStepsProps {
+  readonly open: Open | undefined;
+  readonly show: (open: Open) => void;
+}
+
+/** The next one of them stands out. */
+function FirstSteps({ open, show }: FirstStepsProps) {
+  const [next, setNext] = useState("");
+  useEffect(() => {
+    const read = async () => {
+      const { items } = await firstPage(petstore.categories.list({ limit: 1 }));
+      setNext(items.length > 0 ? "pet" : "category");
+    };
+    read().catch(() => {}); // without an answer none does
+  }, [open]);
+  return (
+    <>
+      <button
+        type="button"
+        class={next === "category" ? "primary" : ""}
+        onClick={() => show({ what: "create category" })}
+      >
+        Create a category
+      </button>
+      <button type="button" class={next === "pet" ? "primary" : ""} onClick={() => show({ what: "create" })}>
+        Create the first pet
+      </button>
     </>
   );
 }

@@ -341,5 +341,12 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await remove(last);
     await page.getByText("No category matches.").waitFor();
     await page.locator("h1:focus").waitFor();
+    await page.getByLabel("ID", { exact: true }).fill("none");
+    await page.keyboard.press("Enter");
+    await page.getByText("ID must be a whole number").waitFor();
+    await page.getByRole("link", { name: "Show all" }).click();
+    await page.getByText("shown").waitFor();
+    expect(await page.getByLabel("ID", { exact: true }).inputValue()).toBe("");
+    await page.locator("h1:focus").waitFor();
   });
 });

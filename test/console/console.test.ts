@@ -37,9 +37,11 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
   test("an empty shop says what to do next, and a phone shows the first pet at once", async () => {
     await using opened = await openConsole(browser, `${petstore.http}/#/pets`, { width: 375, height: 667 });
     const { page } = opened;
+    await page.locator(".primary", { hasText: "Create a category" }).waitFor();
     await press(page, "Create a category");
     await field(page, "Name").fill("Meerschweinchen");
     await press(page, "Create category");
+    await page.locator(".primary", { hasText: "Create the first pet" }).waitFor();
     await press(page, "Create the first pet");
     await field(page, "Name").fill("Zwergpinscher");
     await field(page, "Category").fill("meerschweinchen");
@@ -173,8 +175,15 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await using opened = await openConsole(browser, `${petstore.http}/#/pets`);
     const { page } = opened;
     const names = () => page.locator("tbody th .named").allTextContents();
+    // The rows before stay until there are others, and how many there are is heard.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await page.getByText("shown").waitFor();
+    await page.route("**/ListPets", (route) => promise.then(() => route.continue()));
     await page.getByLabel("Name").fill("X");
-    await page.getByText("3 shown").waitFor();
+    await page.getByText("Reading…").waitFor();
+    expect(await names()).toContain("YYann");
+    resolve();
+    await page.getByRole("status").getByText("3 shown").waitFor();
     expect(await names()).toEqual(["XXaver", "Xxena", "XXerxes"]);
     // Several begin so, and one alone has this name.
     const category = page.getByLabel("Category");
@@ -198,7 +207,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     await page.getByText("1 shown").waitFor();
 
     await page.goto(`${petstore.http}/#/pets?id=${xena}`);
-    await page.getByRole("link", { name: "Orders for xena" }).click();
+    await page.getByRole("link", { name: "See orders for xena" }).click();
     await page.getByRole("row", { name: /xena.*open/ }).waitFor();
     await page.getByText("1 shown").waitFor();
     const pet = page.getByLabel("Pet", { exact: true });

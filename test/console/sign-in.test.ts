@@ -127,7 +127,7 @@ describe.skipIf(chromiumMissing)("the console", { timeout: 120_000 }, () => {
     const { page } = opened;
     await signIn(page, clerk.key);
     await page.locator(".live", { hasText: /^Live$/ }).waitFor();
-    const left = "Without categories and stock: your credential lacks categories:read and inventory:read.";
+    const left = "You may not see categories and stock (needs categories:read and inventory:read).";
     await page.getByText(left).waitFor();
     const petId = await send("/pets", { name: "Ajax", categoryId: await send("/categories", { name: "Hounds" }) });
     await page.getByRole("row", { name: /Ajax/ }).waitFor();
