@@ -237,6 +237,20 @@ describe("errors", () => {
     ["an integer that is none", ({ orders }) => orders.create({ petId: 1, quantity: 1.5 }), /quantity.*1\.5/],
     ["an id that no number holds", ({ pets }) => pets.get(2 ** 53), /petId must be an integer below 2\^53/],
     ["no id", ({ pets }) => pets.delete(undefined as never), /petId must be an integer/],
+    [
+      "a truth that is text",
+      ({ orders }) => orders.update(7, { complete: "false" as never }),
+      /complete.*boolean.*string/,
+    ],
+    ["a name that is none", ({ pets }) => pets.update(1, { name: {} as never }), /name must be a string.*object/],
+    ["a quantity that is text", ({ orders }) => orders.create({ quantity: "2" as never }), /quantity.*number.*string/],
+    [
+      "a create of nothing",
+      ({ pets }) => pets.create(undefined as never),
+      /fields of pet must be an object.*undefined/,
+    ],
+    ["an update by nothing", ({ pets }) => pets.update(1, null as never), /fields of pet must be an object.*null/],
+    ["a replacement by text", ({ pets }) => pets.replace(1, "" as never), /fields of pet must be an object/],
     ["an id that is text", ({ pets }) => pets.get("7" as never), /petId must be an integer.*string/],
     [
       "a status that is none",

@@ -104,13 +104,21 @@ export function messageOf<D extends DescMessage>(desc: D, given: object): Messag
   return message as unknown as MessageShape<D>;
 }
 
+/** What is no number. Without a check "false" would be sent as true. */
+const TYPES: { readonly [T in ScalarType]?: string } = {
+  [ScalarType.BOOL]: "boolean",
+  [ScalarType.STRING]: "string",
+};
+
 function messageValue(field: DescField, value: unknown): unknown {
   if (field.message?.typeName === TimestampSchema.typeName) return timestamp(field.localName, value as string | Date);
   if (field.message) return messageOf(field.message, value as object);
   if (field.enum) return enumNumber(field, `${value}`);
-  if (field.scalar !== ScalarType.INT64) return value;
-  if (Number.isSafeInteger(value)) return BigInt(value as number);
-  throw new Error(`${field.localName} must be an integer below 2^53, not ${value} (${typeof value}).`);
+  const isWide = field.scalar === ScalarType.INT64;
+  const type = (field.scalar && TYPES[field.scalar]) ?? "number";
+  if (isWide ? Number.isSafeInteger(value) : typeof value === type) return isWide ? BigInt(value as number) : value;
+  const wanted = isWide ? "an integer below 2^53" : `a ${type}`;
+  throw new Error(`${field.localName} must be ${wanted}, not ${value} (${typeof value}).`);
 }
 
 function enumNumber({ localName, enum: desc }: DescField, word: string): number {

@@ -1,6 +1,7 @@
 /** What can be done with the records of one kind, by the RPCs of their service. */
 import type { DescField, DescMethodServerStreaming, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import type { CallOptions, Calls } from "./calls.ts";
+import { PetstoreError } from "./errors.ts";
 import { plainValue } from "./records.ts";
 import {
   type Change,
@@ -30,6 +31,7 @@ export interface Condition {
 }
 
 export interface Resource<T, New, Changes, Filter, WatchFilter> {
+  /** Reads one. */
   get(id: number, options?: CallOptions): Promise<T>;
   /** `limit` is the size of a page, 100 at most. */
   list(filter?: Filter, options?: CallOptions): List<T>;
@@ -58,7 +60,9 @@ export interface CreateOptions extends CallOptions {
 }
 
 export interface Creatable<T, New> {
+  /** Creates one, once, however often the call is repeated. What the petstore sets by itself is in the answer. */
   create(fields: New, options?: CreateOptions): Promise<T>;
+  /** Deletes one. Is not repeated if no answer came: then look whether it is still there. */
   delete(id: number, options?: CallOptions & Condition): Promise<void>;
 }
 
@@ -86,12 +90,15 @@ export function resource({ method: rpcs }: DescService, one: string, many: strin
     contentOf(method, await calls.unary(method, request, options));
 
   /** A record may be given as it was received: what nobody can set is left out. */
-  const settable = (fields: object): Record<string, unknown> =>
-    Object.fromEntries(
+  const settable = (fields: object): Record<string, unknown> => {
+    if (typeof fields !== "object" || fields === null)
+      throw new PetstoreError("NOT_SENT", `The fields of ${input.localName} must be an object, not ${fields}.`);
+    return Object.fromEntries(
       Object.entries(fields).filter(([name]) =>
         input.message?.field[name] ? !OUTPUT_ONLY.includes(name) : !output.message?.field[name],
       ),
     );
+  };
 
   async function* pages(filter: object, options?: CallOptions) {
     let next: { readonly pageToken?: string } = {};
@@ -112,13 +119,13 @@ export function resource({ method: rpcs }: DescService, one: string, many: strin
       pages: () => pages(filter, options),
       [Symbol.asyncIterator]: () => items(filter, options),
     }),
-    update(which: number, fields: object, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
+    async update(which: number, fields: object, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
       const given = settable(fields);
       const named = input.message?.fields.filter(({ localName }) => given[localName] !== undefined) ?? [];
       const updateMask = { paths: named.map(({ name }) => name) };
       return record(update, { ...of(which), [input.localName]: given, updateMask, etag }, options);
     },
-    replace(which: number, fields: object, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
+    async replace(which: number, fields: object, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
       return record(update, { ...of(which), [input.localName]: settable(fields), etag }, options);
     },
     watch(filter: Resumable = {}, options: WatchOptions = {}) {
@@ -127,7 +134,7 @@ export function resource({ method: rpcs }: DescService, one: string, many: strin
       return resumed(watch.name, open, filter, options, calls);
     },
     ...(create && {
-      create(fields: object, { idempotencyKey: requestId, ...options }: CreateOptions = {}) {
+      async create(fields: object, { idempotencyKey: requestId, ...options }: CreateOptions = {}) {
         return record(create, { [input.localName]: settable(fields), requestId }, options);
       },
       async delete(which: number, { ifMatch: etag, ...options }: CallOptions & Condition = {}) {
