@@ -13,9 +13,11 @@ const FIRST_PAUSE_MS = 100;
 const KEY = "requestId";
 
 export interface CallOptions {
+  /** Ends it when it is aborted: a call fails with CANCELLED, a watch ends without an error. */
   readonly signal?: AbortSignal | undefined;
   /** For all attempts together, in milliseconds. 0 for no limit. */
   readonly timeout?: number | undefined;
+  /** Sent with each request of it, in place of those of the same names that the client has. */
   readonly headers?: HeadersInit | undefined;
 }
 
@@ -28,7 +30,7 @@ export interface Logger {
 export interface CommonOptions {
   /** An API key or a token, or a function that returns one for each attempt; sent as `Authorization: Bearer`. */
   readonly credential?: string | (() => string | Promise<string>) | undefined;
-  /** How often a call is repeated that may be. 3 by default. */
+  /** Most repetitions of one call. 3 by default. */
   readonly maxRetries?: number | undefined;
   /** How long a call takes at most, with all its attempts, in milliseconds. 10,000 by default, 0 for no limit. */
   readonly timeout?: number | undefined;
@@ -49,7 +51,7 @@ export interface Deps {
 export interface Calls extends Deps {
   readonly logger: Logger | undefined;
   /** The headers of a request: those of all, those of this one, and the credential. */
-  readonly headers: (given: HeadersInit | undefined) => Promise<Headers>;
+  readonly headers: (given: HeadersInit | undefined, signal?: AbortSignal, ms?: number) => Promise<Headers>;
   readonly unary: (method: DescMethodUnary, request: object, options?: CallOptions) => Promise<Message>;
   readonly stream: (method: DescMethodServerStreaming, request: object, options: CallOptions) => AsyncIterable<Message>;
 }
@@ -58,7 +60,19 @@ export function createCalls(transport: Transport, options: CommonOptions, deps: 
   const { credential, maxRetries = MAX_RETRIES, timeout: usualTimeout = TIMEOUT_MS, logger } = options;
   const { clock, random, sleep } = deps;
 
-  async function headers(given: HeadersInit | undefined): Promise<Headers> {
+  /** A credential that does not come is waited for no longer than `ms`, nor after the signal is aborted. */
+  function headers(given: HeadersInit | undefined, signal?: AbortSignal, ms = Number.POSITIVE_INFINITY) {
+    const made = headersOf(given);
+    if (typeof credential !== "function") return made;
+    const came = new AbortController();
+    const late = sleep(ms, signal ? AbortSignal.any([signal, came.signal]) : came.signal).then(() => {
+      if (signal?.aborted) throw cancelled(signal);
+      throw new PetstoreError("DEADLINE_EXCEEDED", "the credential did not come in time", { status: 504 });
+    });
+    return Promise.race([made, late]).finally(() => came.abort());
+  }
+
+  async function headersOf(given: HeadersInit | undefined): Promise<Headers> {
     try {
       const all = new Headers(options.headers);
       for (const [name, value] of new Headers(given)) all.set(name, value);
@@ -87,32 +101,40 @@ export function createCalls(transport: Transport, options: CommonOptions, deps: 
     const deadline = begin + (limit ?? Number.POSITIVE_INFINITY);
     let inDoubt: PetstoreError | undefined;
     for (let attempt = 1; ; attempt++) {
-      const left = limit && Math.max(1, deadline - clock());
       try {
-        const answer = await transport.unary(method, signal, left, await headers(options.headers), message);
+        const all = await headers(options.headers, signal, deadline - clock());
+        const left = limit && Math.max(1, deadline - clock());
+        const answer = await transport.unary(method, signal, left, all, message);
         logger?.debug(`${method.name}: ${clock() - begin} ms`);
         return answer.message;
       } catch (thrown) {
-        const error = petstoreError(thrown);
+        let error = petstoreError(thrown);
         const pause = Math.max(random() * FIRST_PAUSE_MS * 2 ** attempt, error.retryAfterMs ?? 0);
         const isWorthIt = attempt <= maxRetries && passes(error, isRepeatable) && clock() + pause < deadline;
-        if (!isWorthIt || signal?.aborted) throw inDoubt && isBeforeKey(error) ? inDoubt : error;
-        if (isKeyed && error.code !== "RATE_LIMITED") inDoubt = error;
-        logger?.warn(`${method.name}: ${error.code}, again in ${Math.round(pause)} ms`);
-        await sleep(pause, signal);
-        if (signal?.aborted) throw petstoreError(ConnectError.from(signal.reason, Code.Canceled));
+        if (isWorthIt && !signal?.aborted) {
+          if (isKeyed && error.code !== "RATE_LIMITED") inDoubt = error;
+          logger?.warn(`${method.name}: ${error.code}, again in ${Math.round(pause)} ms`);
+          await sleep(pause, signal);
+          if (!signal?.aborted) continue;
+          error = cancelled(signal);
+        }
+        if (inDoubt && isBeforeKey(error)) error = inDoubt;
+        logger?.debug(`${method.name}: ${error.code}, ${clock() - begin} ms`);
+        throw error;
       }
     }
   }
 
   async function* stream(method: DescMethodServerStreaming, request: object, options: CallOptions) {
     const message = encodable(method, request);
-    const all = await headers(options.headers);
+    const all = await headers(options.headers, options.signal);
     yield* (await transport.stream(method, options.signal, undefined, all, only(message))).message;
   }
 
   return { ...deps, logger, headers, unary, stream };
 }
+
+const cancelled = ({ reason }: AbortSignal) => petstoreError(ConnectError.from(reason, Code.Canceled));
 
 const notSent = (cause: unknown) => new PetstoreError("NOT_SENT", (cause as Error).message, { cause });
 

@@ -54,7 +54,7 @@ export function watchStore({ baseUrl, fetch }: Gateway, calls: Calls): WatchStor
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries({ types, petId, snapshot, lastEventId }))
       if (value !== undefined && value !== "") query.set(name, `${value}`);
-    const headers = await calls.headers(options.headers);
+    const headers = await calls.headers(options.headers, options.signal);
     headers.set("Accept", "application/x-ndjson");
     const url = `${baseUrl.replace(/\/$/, "")}/events?${query}`;
     const response = await (fetch ?? globalThis.fetch)(url, { headers, signal: options.signal ?? null });

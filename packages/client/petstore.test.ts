@@ -216,18 +216,28 @@ describe("what is safe to repeat is repeated", () => {
   });
 });
 
+test("a pause is over at once if the signal was aborted before it", async () => {
+  const gone = new AbortController();
+  const getPet = failing(failure("OVERLOADED", Code.Unavailable, { "retry-after": "86400" }));
+  const transport = createRouterTransport(({ service }) => service(PetService, { getPet }));
+  const logger = { debug: () => {}, warn: () => gone.abort() };
+  const { pets } = createPetstore({ transport, logger, timeout: 0 });
+  expect((await caught(pets.get(1, { signal: gone.signal }))).code).toBe("CANCELLED");
+});
+
 test("as often as the client is told to", async () => {
   const getPet = vi.fn(failing(busy(), busy(), busy()));
   const transport = createRouterTransport(({ service }) => service(PetService, { getPet }));
   const told: string[] = [];
-  const logger = { debug: () => {}, warn: (text: string) => void told.push(text) };
+  const tell = (text: string) => void told.push(text);
+  const logger = { debug: tell, warn: tell };
   const { pets } = petstoreWith(
     { transport, maxRetries: 1, logger },
     { clock: () => 0, random: () => 0.5, sleep: async () => {} },
   );
   await caught(pets.get(1));
   expect(getPet).toHaveBeenCalledTimes(2);
-  expect(told).toEqual(["GetPet: UNAVAILABLE, again in 100 ms"]);
+  expect(told).toEqual(["GetPet: UNAVAILABLE, again in 100 ms", "GetPet: UNAVAILABLE, 0 ms"]);
 });
 
 describe("errors", () => {
@@ -364,6 +374,35 @@ test("each attempt asks for the credential, and has all headers", async () => {
     ["Bearer key-1", "1", "2"],
     ["Bearer key-2", "1", "2"],
   ]);
+});
+
+test("a call whose credential does not come ends with its time, or with its signal", async () => {
+  const never = () => expect.unreachable("it was sent");
+  const credential = () => new Promise<string>(() => {});
+  const { pets } = createPetstore({ transport: { unary: never, stream: never }, credential });
+  expect(await caught(pets.get(1, { timeout: 1 }))).toMatchObject({ code: "DEADLINE_EXCEEDED", status: 504 });
+  const gone = new AbortController();
+  const call = pets.get(1, { signal: gone.signal, timeout: 0 });
+  gone.abort();
+  expect((await caught(call)).code).toBe("CANCELLED");
+});
+
+test("what waiting for its credential took is no more of a call's time", async () => {
+  const asked: unknown[] = [];
+  const call = async (...[, , ms]: unknown[]) => {
+    asked.push(ms);
+    throw failure("PET_NOT_FOUND", Code.NotFound);
+  };
+  let now = 0;
+  const credential = async () => {
+    now += 300;
+    return "psk_1";
+  };
+  const sleep = () => new Promise<void>(() => {});
+  const options = { transport: { unary: call, stream: call } as never, credential };
+  const { pets } = petstoreWith(options, { clock: () => now, random: () => 0, sleep });
+  await caught(pets.get(1, { timeout: 1_000 }));
+  expect(asked).toEqual([700]);
 });
 
 test("records are plain, requests name what they change, and a record can be given as it is", async () => {

@@ -96,5 +96,6 @@ const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
       resolve();
     };
     const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER_MS));
-    signal?.addEventListener("abort", done);
+    if (signal?.aborted) done();
+    else signal?.addEventListener("abort", done);
   });

@@ -10,9 +10,9 @@ import {
   type WatchPetsRequest,
   type WatchPetsResponseSchema,
 } from "./gen/petstore/pet/v1/pet_service_pb.ts";
-import { petstoreWith } from "./petstore.ts";
+import { createPetstore, petstoreWith } from "./petstore.ts";
 import type { Pet } from "./records.ts";
-import { type Change, type Present, resumed, type SnapshotMark, type StreamItem } from "./watch.ts";
+import { type Change, type Present, resumed, type SnapshotMark, type StreamItem, type WatchOptions } from "./watch.ts";
 
 type Message = MessageInitShape<typeof WatchPetsResponseSchema>;
 type Serve = (request: WatchPetsRequest, context: HandlerContext) => AsyncIterable<Message>;
@@ -174,6 +174,41 @@ describe("a watch goes on where its stream ended", () => {
   });
 });
 
+describe("a watch whose credential does not come", () => {
+  const never = () => new Promise<string>(() => {});
+
+  test("ends when its signal is aborted", async () => {
+    const unsent = () => expect.unreachable("it was sent");
+    const rpc = createPetstore({ transport: { unary: unsent, stream: unsent }, credential: never });
+    const http = createPetstore({ baseUrl: "http://petstore.test", fetch: unsent, credential: never });
+    const watches = [
+      (options: WatchOptions) => rpc.pets.watch({}, options),
+      (options: WatchOptions) => http.watch({}, options),
+    ];
+    for (const watch of watches) {
+      const gone = new AbortController();
+      const next = watch({ signal: gone.signal }).next();
+      gone.abort();
+      expect(await next).toEqual({ done: true, value: undefined });
+    }
+  });
+
+  test("asks for another one after 45 s", async () => {
+    let silences = 0;
+    const sleep = async (ms: number, signal?: AbortSignal) => {
+      if (ms < SILENCE_MS || (ms === SILENCE_MS && ++silences === 1)) return;
+      await new Promise<void>((r) => (signal?.aborted ? r() : signal?.addEventListener("abort", () => r())));
+    };
+    const credentials = [never(), "second"];
+    const transport = createRouterTransport(({ service }) =>
+      service(PetService, { watchPets: inTurn(saying([told(1)])).serve }),
+    );
+    const credential = async () => credentials.shift() ?? expect.unreachable();
+    const { pets } = petstoreWith({ transport, credential }, { ...deps(), sleep });
+    expect((await take(pets.watch(), 1)).map(shown)).toEqual(["updated 1"]);
+  });
+});
+
 describe("pauses between streams", () => {
   test("grow up to 10 s, and are short again once something was heard", async () => {
     const away = Array.from({ length: 9 }, () => failing(unavailable()));
@@ -302,6 +337,29 @@ describe("a watch ends", () => {
     };
     const events = resumed("watch", open, {}, { signal: gone.signal }, { ...deps(), logger: undefined });
     expect(await Array.fromAsync(events)).toEqual([{ id: "1", resumeToken: "after 1" }]);
+  });
+
+  test("at once when its signal is aborted at the beginning of a snapshot", async () => {
+    const gone = new AbortController();
+    const { serve } = inTurn(saying([present(1)]));
+    const told: string[] = [];
+    for await (const change of petsOf(serve).watch({ snapshot: true }, { signal: gone.signal })) {
+      told.push(shown(change));
+      gone.abort();
+    }
+    expect(told).toEqual(["snapshot"]);
+  });
+
+  test("without a pause when its signal is aborted and its stream ends", async () => {
+    const gone = new AbortController();
+    const open = async function* (): AsyncGenerator<StreamItem> {
+      yield { resumeToken: "after 1" };
+      gone.abort();
+    };
+    const pauses: number[] = [];
+    const events = resumed("watch", open, {}, { signal: gone.signal }, { ...deps(pauses), logger: undefined });
+    expect(await Array.fromAsync(events)).toEqual([]);
+    expect(pauses).toEqual([]);
   });
 
   test("at once when its signal was aborted before", async () => {

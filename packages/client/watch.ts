@@ -71,13 +71,14 @@ export async function* resumed(
 ): AsyncGenerator<object> {
   let { resumeToken = "" } = filter;
   let isKnown = false;
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; !signal?.aborted; attempt++) {
     let pause = 0;
     let why = "the stream has ended";
     try {
       for await (const item of untilSilent((own) => open(resumeToken, own), signal, sleep)) {
         if (signal?.aborted) return;
         if (filter.snapshot && !resumeToken) yield { type: "snapshot" };
+        if (signal?.aborted) return; // meanwhile
         isKnown = true;
         attempt = 0;
         resumeToken = item.resumeToken;
@@ -95,6 +96,7 @@ export async function* resumed(
       pause = error.retryAfterMs ?? 0;
       why = error.code;
     }
+    if (signal?.aborted) return;
     pause = Math.max(random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt), pause);
     logger?.warn(`${name}: ${why}, again in ${Math.round(pause)} ms`);
     await sleep(pause, signal);
