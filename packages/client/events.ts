@@ -42,6 +42,8 @@ export type WatchStore = <R extends RecordType = RecordType, S extends boolean =
   | (S extends true ? { [K in R]: Present<RecordTypes[K]> & Of<K> }[R] | SnapshotMark : never)
 >;
 
+const LINES = "application/x-ndjson";
+
 interface Gateway {
   readonly baseUrl?: string | undefined;
   readonly fetch?: typeof fetch | undefined;
@@ -52,13 +54,18 @@ export function watchStore({ baseUrl, fetch }: Gateway, calls: Calls): WatchStor
     if (baseUrl === undefined) throw new PetstoreError("NOT_SENT", "watch() goes to a gateway: it needs a baseUrl.");
     const { types, petId, snapshot } = filter;
     const query = new URLSearchParams();
-    for (const [name, value] of Object.entries({ types, petId, snapshot, lastEventId }))
-      if (value !== undefined && value !== "") query.set(name, `${value}`);
+    for (const [name, value] of Object.entries({ types, petId, snapshot, lastEventId })) {
+      const text = `${value ?? ""}`; // of an empty list, too
+      if (text !== "") query.set(name, text);
+    }
     const headers = await calls.headers(options.headers, options.signal);
-    headers.set("Accept", "application/x-ndjson");
+    headers.set("Accept", LINES);
     const url = `${baseUrl.replace(/\/$/, "")}/events?${query}`;
     const response = await (fetch ?? globalThis.fetch)(url, { headers, signal: options.signal ?? null });
-    if (!response.ok || !response.body) throw await refusal(response);
+    if (!response.ok) throw await refusal(response);
+    const type = response.headers.get("content-type");
+    if (!response.body || !type?.startsWith(LINES))
+      throw nobody(`${response.status} with ${type ?? "no content type"}`);
     for await (const line of readLines(response.body)) yield itemOf(line as Line);
   }
   const watch = (filter: StoreFilter<RecordType> & Resumable = {}, options: WatchOptions = {}) =>
@@ -67,10 +74,11 @@ export function watchStore({ baseUrl, fetch }: Gateway, calls: Calls): WatchStor
   return watch as WatchStore;
 }
 
+const nobody = (answer: string) => new PetstoreError("UNREACHABLE", `no petstore answers: ${answer}`);
+
 async function refusal(response: Response): Promise<PetstoreError> {
   const record = (await response.json().catch(() => undefined)) as Refusal | undefined;
-  if (typeof record?.code !== "string")
-    return new PetstoreError("UNREACHABLE", `no petstore answers: ${response.status}`);
+  if (typeof record?.code !== "string") return nobody(`${response.status}`);
   return new PetstoreError(record.code, record.message, {
     status: record.status,
     requestId: response.headers.get("x-request-id") ?? undefined,

@@ -42,7 +42,11 @@ test("a status that the client does not know is the text of its number, in a rec
     { id: "b", event: "petstore.vet.created.v1" },
     { id: "c", event: "petstore.pet.created.v1", data },
   ];
-  const events = createServer((_, response) => response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
+  const events = createServer((_, response) =>
+    response
+      .setHeader("content-type", "application/x-ndjson")
+      .end(lines.map((line) => `${JSON.stringify(line)}\n`).join("")),
+  );
   const first = await readFrom(events, async ({ watch }) => (await watch().next()).value);
   expect(first).toMatchObject({ type: "created", recordType: "pet", record: expected });
 });

@@ -399,7 +399,9 @@ describe("all kinds of records by one stream", () => {
     const own = { baseUrl: "http://petstore.test/", fetch: fetch as typeof globalThis.fetch, credential: "psk_1" };
     return { asked, ...petstoreWith(own, deps()) };
   }
-  const lines = (...all: object[]) => new Response(all.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const headers = { "content-type": "application/x-ndjson" };
+  const lines = (...all: object[]) =>
+    new Response(all.map((line) => `${JSON.stringify(line)}\n`).join(""), { headers });
   const event = (type: string, n: number, data: object = { id: n }) => ({
     id: `after ${n}`,
     event: `petstore.${type}.v1`,
@@ -454,11 +456,23 @@ describe("all kinds of records by one stream", () => {
 
   test.each([
     ["a refusal", refused("PERMISSION_DENIED", 403), { code: "PERMISSION_DENIED", status: 403, requestId: "r-1" }],
-    ["a line that is none", new Response("<h1>\n"), { code: "UNREACHABLE", status: 0 }],
+    ["a line that is none", new Response("<h1>\n", { headers }), { code: "UNREACHABLE", status: 0 }],
+    [
+      "a page",
+      new Response("<h1>\n"),
+      { code: "UNREACHABLE", message: expect.stringContaining("200 with text/plain") },
+    ],
+    ["a page without a whole line", new Response("<h1>"), { code: "UNREACHABLE", status: 0 }],
     ["another server", new Response("", { status: 502 }), { code: "UNREACHABLE", message: "no petstore answers: 502" }],
   ])("it fails by %s", async (_, answer, error) => {
     const others = Array.from({ length: 3 }, () => answer.clone());
     expect(await caught(answering(answer, ...others).watch())).toMatchObject(error);
+  });
+
+  test("an empty list means all", async () => {
+    const { watch, asked } = answering(lines(event("pet.created", 1)));
+    await take(watch({ types: [], petId: [] }), 1);
+    expect(asked).toEqual([" Bearer psk_1"]);
   });
 
   test("its types are those that are asked for", async () => {
