@@ -15,5 +15,5 @@ export type {
   Pet,
   PetStatus,
 } from "./records.ts";
-export type { Creatable, List, Page, Resource } from "./resource.ts";
-export type { Change, Present, SnapshotMark } from "./watch.ts";
+export type { Condition, Creatable, CreateOptions, List, Page, Resource } from "./resource.ts";
+export type { Change, Present, SnapshotMark, WatchOptions } from "./watch.ts";

@@ -12,11 +12,15 @@ export function usePets() {
     const left = new AbortController();
     async function follow() {
       const shop = new Map<number, Pet>();
+      let isWhole = false; // a snapshot comes pet by pet
       for await (const change of petstore.pets.watch({ snapshot: true }, { signal: left.signal })) {
-        if (change.type === "snapshot") shop.clear();
+        if (change.type === "snapshot") {
+          isWhole = false;
+          shop.clear();
+        } else if (change.type === "synced") isWhole = true;
         else if (change.type === "deleted") shop.delete(change.record.id);
-        else if (change.type !== "synced") shop.set(change.record.id, change.record);
-        setPets([...shop.values()]);
+        else shop.set(change.record.id, change.record);
+        if (isWhole) setPets([...shop.values()]);
       }
     }
     follow().catch(setError);
