@@ -39,7 +39,7 @@ export function createDeletionGuard(context: GuardContext) {
   /** When each category was last seen to exist. Guards are kept for longer, and say if it was deleted since. */
   const seenAt = new Map<number, number>();
   const expiry = createExpiry(retention.tombstones, clock);
-  const remembers = (id: number) => clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs;
+  const remembers = (id: number) => clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.keys.ageMs;
 
   const stateOf = async (id: number, callContext: CallContext, knownOp = 0) => {
     const asked = { categoryId: BigInt(id), knownOp: BigInt(knownOp) };

@@ -61,8 +61,8 @@ export function createKeys(
   sequence: string,
   { store, clock, random, failpoint, retention }: Pick<Deps, "store" | "clock" | "random" | "failpoint" | "retention">,
 ) {
-  const { ageMs, periodMs } = retention.claims;
-  const validity = createExpiry(retention.claims, clock);
+  const { ageMs, periodMs } = retention.keys;
+  const validity = createExpiry(retention.keys, clock);
   // Longer than it is answered from, so that no attempt that found it valid finds it removed.
   const expiry = createExpiry({ ageMs: ageMs + periodMs, periodMs }, clock);
   const isExpired = ({ hour }: Pick<KeyDoc, "hour">) => validity.isExpired(hour);

@@ -11,8 +11,8 @@ export interface Age {
 
 export interface Retention {
   /** What outlives its request and is relied on: idempotency keys, and what is known of other services' records. */
-  readonly claims: Age;
-  /** Tombstones. They must far outlive what they guard against: claims, requests and messages under way. */
+  readonly keys: Age;
+  /** Tombstones. They must far outlive what they guard against: keys, requests and messages under way. */
   readonly tombstones: Age;
   /** Change events, kept at least this many milliseconds for readers that resume. EVENTS_RETENTION overrides it. */
   readonly eventsMs: number;
@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 export const RETENTION: Retention = {
-  claims: { ageMs: DAY_MS, periodMs: HOUR_MS },
+  keys: { ageMs: DAY_MS, periodMs: HOUR_MS },
   tombstones: { ageMs: 7 * DAY_MS, periodMs: DAY_MS },
   eventsMs: DAY_MS,
 };

@@ -61,7 +61,7 @@ export const WOKEN_TOGETHER = 64;
 export const PAUSE_MS = 8;
 
 /** Takes the place of a feed where the schema shows nothing. */
-export function untold(name: string) {
+export function noChanges(name: string) {
   const refuse = () =>
     Promise.reject(new TypeError(`The schema of ${name} shows nothing, so its changes are not told.`));
   return { changes: refuse, forget: refuse, end() {} };

@@ -5,7 +5,7 @@
 import { decode, encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
-import { type Told, tellingOf, told } from "../document/told.ts";
+import { type ShownChange, shownChange, viewOf } from "../document/shown-change.ts";
 import {
   type CallOptions,
   type Change,
@@ -16,7 +16,7 @@ import {
   type Position,
 } from "../port.ts";
 import type { EngineContext } from "./context.ts";
-import { createFeed, type Feed, untold } from "./feed.ts";
+import { createFeed, type Feed, noChanges } from "./feed.ts";
 import type { Declaration } from "./indexes.ts";
 import type { Runs } from "./table-store.ts";
 
@@ -53,7 +53,7 @@ export interface ChangeLog {
 }
 
 /** A change as it is logged. */
-type Written = Doc & Told;
+type Written = Doc & ShownChange;
 
 export interface TableChanges {
   /** Logs a change as part of its statement. Returns what delivers it; undefined if it is not visible. */
@@ -87,8 +87,8 @@ interface Parts extends Pick<EngineContext, "clock" | "sleep"> {
 }
 
 export function tableChanges({ declaration, log, runs, clock, sleep, report }: Parts): TableChanges {
-  const telling = tellingOf<Doc>(declaration);
-  if (!log || !telling) return { note: () => undefined, ...untold(declaration.name) };
+  const view = viewOf<Doc>(declaration);
+  if (!log || !view) return { note: () => undefined, ...noChanges(declaration.name) };
 
   const changeOf = ({ number, at, change }: LogEntry): Change<object> => {
     const written = decode<Written>(change, { name: `the changes of ${declaration.name}` });
@@ -128,7 +128,7 @@ export function tableChanges({ declaration, log, runs, clock, sleep, report }: P
 
   return {
     note(before, after) {
-      const news = told(telling, before, after);
+      const news = shownChange(view, before, after);
       if (!news) return undefined;
       const { _id, rev } = after;
       const bytes = encode({ _id, rev, ...news } satisfies Written as Fields);

@@ -6,7 +6,7 @@
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import { fold, MAX_FOLD_MS } from "../document/fold.ts";
-import { type Telling, told } from "../document/told.ts";
+import { shownChange, type View } from "../document/shown-change.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
@@ -20,7 +20,7 @@ export interface ChangeOptions<T extends Doc> {
   /** The indexed fields. */
   readonly keys: readonly string[];
   /** What change events show of a document. */
-  readonly telling?: Telling<T> | undefined;
+  readonly view?: View<T> | undefined;
   readonly database: Database;
   readonly raw: Raw;
   readonly reads: PointReads<T>;
@@ -42,7 +42,7 @@ interface Decided {
 const calls = (updates: readonly { readonly call: Call }[]) => updates.map(({ call }) => call);
 
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
-  const { keys, telling, database, raw, reads, known, openWriter, timing, nextOperation } = options;
+  const { keys, view, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
   /** Each update decides on the document as the one before left it. Stops at the time `until`, but not before the first. */
   function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
@@ -107,7 +107,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         writing = true;
         for (const { call } of updates) call.inDoubt = true;
         known.forget(id);
-        const news = telling && told(telling, stored?.doc, next as unknown as T);
+        const news = view && shownChange(view, stored?.doc, next as unknown as T);
         const fields = toStored(next, stored, operation, news);
         const written = await writer.write(stored, fields);
         if (written === "made") {

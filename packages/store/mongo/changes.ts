@@ -15,9 +15,9 @@ import {
 import { encode, type Fields } from "../document/codec.ts";
 import { type Report, readable } from "../document/corrupt.ts";
 import { frozen } from "../document/frozen.ts";
-import { type Told, tellingOf } from "../document/told.ts";
+import { type ShownChange, viewOf } from "../document/shown-change.ts";
 import type { EngineContext } from "../engine/context.ts";
-import { createFeed, type Feed, type Past, type Read, untold } from "../engine/feed.ts";
+import { createFeed, type Feed, noChanges, type Past, type Read } from "../engine/feed.ts";
 import type { Declaration } from "../engine/indexes.ts";
 import {
   type CallOptions,
@@ -89,9 +89,9 @@ interface Parts {
 }
 
 export function mongoChanges({ declaration, database, streams, turns, timing, run, report, log }: Parts): MongoChanges {
-  const telling = tellingOf<Doc>(declaration);
-  if (!telling) return untold(declaration.name);
-  const { shown } = telling;
+  const view = viewOf<Doc>(declaration);
+  if (!view) return noChanges(declaration.name);
+  const { shown } = view;
   const open = (after: Position, idleMs: number, timeoutMs: number) =>
     openStream(streams(), declaration.name, after, { maxAwaitTimeMS: idleMs, maxTimeMS: timeoutMs });
 
@@ -251,7 +251,7 @@ export function mongoChanges({ declaration, database, streams, turns, timing, ru
 }
 
 /** The change event of a document that was restored from a backup, when its last change did not show. */
-const restored = (shown: object | undefined): Told | undefined => shown && { type: "created", shown };
+const restored = (shown: object | undefined): ShownChange | undefined => shown && { type: "created", shown };
 
 /** The current position, by a majority read: after all that this process can have seen, before its later reads. */
 async function now(database: Database, collection: string, limits: ReadLimits): Promise<Position> {

@@ -1,7 +1,7 @@
 /** A collection of the port in MongoDB. */
 import { checkId } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
-import { tellingOf } from "../document/told.ts";
+import { viewOf } from "../document/shown-change.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
 import {
   checkPrefixQuery,
@@ -54,8 +54,8 @@ export function mongoCollection<T extends Doc, I extends Indexes<T>>(options: Co
   const list = createLists(database, raw);
   const keys = indexedFields(declaration);
   const openWriter = createWriters(database, raw);
-  const telling = tellingOf<T>(declaration);
-  const { change, remove } = createChanges<T>({ ...options, keys, telling, raw, reads, known, openWriter });
+  const view = viewOf<T>(declaration);
+  const { change, remove } = createChanges<T>({ ...options, keys, view, raw, reads, known, openWriter });
   const queue = createPerKeyQueue(change);
 
   const readOrError = (id: Id, call: Call) =>

@@ -77,8 +77,8 @@ export async function connect(
       return;
     } catch (error) {
       if (error instanceof UnusableServer || !isOutside(error)) throw error;
-      const hopeless = refusal(error, client);
-      if (hopeless) throw hopeless;
+      const unusable = refusal(error, client);
+      if (unusable) throw unusable;
       const what = `MongoDB at ${hosts}: ${missing(error)}`;
       if (what !== said) {
         log.warn({ reason: error.message }, `waiting for ${what}`);

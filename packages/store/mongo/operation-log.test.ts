@@ -1,6 +1,6 @@
 import { serialize as serialized } from "bson";
 import { describe, expect, test } from "vitest";
-import type { Told } from "../document/told.ts";
+import type { ShownChange } from "../document/shown-change.ts";
 import { Corrupt, type Doc } from "../port.ts";
 import { type Operation, outcome, readStored, type Stored, toldBy, toStored, unchanged } from "./operation-log.ts";
 
@@ -80,7 +80,7 @@ describe("the outcome of a change", () => {
 
 test("what a change tells is in its own entry alone, and what was shown only when nothing is any more", () => {
   const shownOf = (doc: Doc) => ("name" in doc ? { name: doc.name } : undefined);
-  const write = (by: string, before: Stored | undefined, news: Told | undefined, fields: object) => {
+  const write = (by: string, before: Stored | undefined, news: ShownChange | undefined, fields: object) => {
     const doc = { _id: 1, rev: (before?.doc.rev ?? 0) + 1, ...fields };
     return readStored(serialized(toStored(doc, before, { by, number: 1 }, news)), { name: "pets" });
   };

@@ -7,7 +7,7 @@
  */
 import { decode, type Fields, type Kind } from "../document/codec.ts";
 import { frozen } from "../document/frozen.ts";
-import type { Told } from "../document/told.ts";
+import type { ShownChange } from "../document/shown-change.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
 const FIELD = "_operations";
@@ -24,7 +24,7 @@ interface Entry extends Operation {
   /** The revision that the operation made. */
   readonly rev: number;
   /** The operation's change event, in the newest entry only, without what is shown of the stored document itself. */
-  readonly told?: Omit<Told, "shown"> & Partial<Told>;
+  readonly told?: Omit<ShownChange, "shown"> & Partial<ShownChange>;
 }
 
 /** A document with its operation log, which the port does not show. */
@@ -47,7 +47,7 @@ export function toStored(
   doc: Doc & Fields,
   before: Stored | undefined,
   { by, number }: Operation,
-  news?: Told,
+  news?: ShownChange,
 ): Fields {
   const others = before?.operations.filter((entry) => entry.by !== by) ?? [];
   const own: Entry = { by, number, rev: doc.rev };
@@ -55,7 +55,7 @@ export function toStored(
   return { ...doc, [FIELD]: [{ ...own, ...told }, ...others.map(withoutTold)].slice(0, MAX_ENTRIES) };
 }
 
-const withoutShown = ({ shown: _, ...news }: Told): Omit<Told, "shown"> => news;
+const withoutShown = ({ shown: _, ...news }: ShownChange): Omit<ShownChange, "shown"> => news;
 const withoutTold = ({ by, number, rev }: Entry): Entry => ({ by, number, rev });
 
 /** Matches, among the events of a change stream, documents whose last operation has a change event, or that are restored. */
@@ -71,7 +71,7 @@ export const TELLS: Fields = {
 export function toldBy<T extends Doc>(
   { doc, operations }: Stored<T>,
   shownOf: (doc: T) => object | undefined,
-): Told | undefined {
+): ShownChange | undefined {
   const told = operations[0]?.told;
   const shown = told && (told.shown ?? shownOf(doc));
   return shown && { ...told, shown };

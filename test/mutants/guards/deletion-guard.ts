@@ -5,7 +5,7 @@ export const deletionGuard: Guarded = {
   mutants: [
     {
       guard: "a category is remembered for less long than its deletion guard is kept",
-      find: "clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.claims.ageMs",
+      find: "clock() - (seenAt.get(id) ?? Number.NEGATIVE_INFINITY) < retention.keys.ageMs",
       put: "seenAt.has(id)",
       by: "tests",
     },

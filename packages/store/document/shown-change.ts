@@ -4,20 +4,24 @@ import type { Declaration } from "../engine/indexes.ts";
 import type { Change } from "../port.ts";
 import type { Fields } from "./codec.ts";
 
-export type Told = Pick<Change<object>, "type" | "shown" | "former">;
+export type ShownChange = Pick<Change<object>, "type" | "shown" | "former">;
 
 /** The part of a schema that determines change events. */
-export interface Telling<T> {
+export interface View<T> {
   readonly shown: (doc: T) => object | undefined;
   readonly tracked?: readonly string[] | undefined;
 }
 
 /** Undefined when the schema shows nothing. */
-export const tellingOf = <T>({ shown, tracked }: Declaration): Telling<T> | undefined =>
-  shown && { shown: shown as Telling<T>["shown"], tracked };
+export const viewOf = <T>({ shown, tracked }: Declaration): View<T> | undefined =>
+  shown && { shown: shown as View<T>["shown"], tracked };
 
 /** Undefined when the change is not visible. */
-export function told<T>({ shown, tracked = [] }: Telling<T>, before: T | undefined, after: T): Told | undefined {
+export function shownChange<T>(
+  { shown, tracked = [] }: View<T>,
+  before: T | undefined,
+  after: T,
+): ShownChange | undefined {
   const was = before && shown(before);
   const is = shown(after);
   if (is === undefined) return was && { type: "deleted", shown: was };
