@@ -66,7 +66,7 @@ const settings = {
   MAX_RPC_BYTES: withDefault(integer(1024, MAX_MESSAGE_BYTES), MAX_MESSAGE_BYTES),
   MAX_REQUEST_TIME: withDefault(duration("100ms", "10s"), 10_000),
   FAULTS_FILE: optional(path),
-  FAULTS_SEED: withDefault(integer(0, 2 ** 32 - 1), 1),
+  FAULTS_SEED: withDefault(integer(0, 2 ** 32 - 1), 1, { FAULTS_FILE: "Name a file of faults there" }),
   DEPRECATED_AT: optional(instant),
   SUNSET_AT: optional(instant),
   ...lameDuckSettings,

@@ -38,7 +38,7 @@ const WARM_UP = { connections: 50, seconds: 2, requests: 20_000, turns: 20 };
 export async function measureRounds(
   subjects: readonly Subject[],
   { cells, rounds, seconds, seed }: Plan,
-  { generator, mongod, settle }: Surroundings,
+  { generator, mongod, checkpoint }: Surroundings,
   progress: Progress,
 ) {
   async function load(
@@ -69,7 +69,7 @@ export async function measureRounds(
       const { name, pets, lacks = [] } = subject;
       const served = cells.filter(({ workload }) => !lacks.includes(workload.name));
       bar.step(0, `round ${round}, ${name}, start`);
-      await settle();
+      await checkpoint();
       const running = await subject.start();
       try {
         starts.push({ round, peer: name, readyMs: running.readyMs, restingBytes: await restingMemory(running) });

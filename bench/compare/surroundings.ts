@@ -15,7 +15,7 @@ export interface Surroundings {
   readonly mongod: number;
   readonly machine: Results["machine"];
   /** Makes MongoDB write what it still has to write for those who used it before: it would do so at the cost of the next. */
-  settle(): Promise<void>;
+  checkpoint(): Promise<void>;
   /** Database, directory and free ports. The same name always gets the same database and directory. */
   place(name: string): Promise<Place>;
 }
@@ -37,7 +37,7 @@ export async function openSurroundings(stack: AsyncDisposableStack, cacheGib = 0
     generator,
     mongod: Number(pid),
     machine: { ...machine(), mongod: version, generator: generator.name },
-    async settle() {
+    async checkpoint() {
       await admin.command({ fsync: 1 });
     },
     async place(name) {

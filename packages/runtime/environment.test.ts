@@ -8,7 +8,7 @@ import { type Format, optional, readEnvironment, required, withDefault } from ".
 const { duration, host, instant, integer, list, mongodbUri, oneOf, path, secret, text, url } = environment;
 const reads = <T>(format: Format<T>, value: string) => readEnvironment({ X: value }, { X: optional(format) }).X;
 
-describe("kinds", () => {
+describe("formats", () => {
   test.each<[string, string, Format<unknown>, unknown]>([
     ["integer", "-5", integer(-5, 10), -5],
     ["integer", "10", integer(0, 10), 10],

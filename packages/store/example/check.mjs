@@ -3,18 +3,24 @@ import { deepEqual, equal } from "node:assert/strict";
 
 const [base, before = "0"] = process.argv.slice(2);
 
-/** Waits for a server that is just starting. */
 async function ask(path, method = "POST") {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await (await fetch(`${base}/${path}`, { method })).json();
-    } catch (error) {
-      if (tries >= 300) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+  const response = await fetch(`${base}/${path}`, { method });
+  equal(response.status, 200);
+  return response.json();
+}
+
+/** Waits for a server that is just starting. */
+async function started(tries = 300) {
+  try {
+    await fetch(`${base}/Ada`);
+  } catch (error) {
+    if (tries === 0) throw error;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await started(tries - 1);
   }
 }
 
+await started();
 equal((await ask("Ada", "GET")).length, Number(before));
 const id = await ask("Ada");
 equal(await ask(`Ada/${id}/50`), true);

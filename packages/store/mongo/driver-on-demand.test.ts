@@ -52,3 +52,8 @@ test("tables for passwords are loaded with the first one", () => {
   expect(saslprep("I\u00ADX")).toBe("IX");
   expect(isLoaded(/saslprep\/dist\/code-points/)).toBe(true);
 });
+
+test("whoever else needs the rest of what Node has not built in gets it", () => {
+  const require = createRequire(ofDriver.resolve("mongodb-connection-string-url"));
+  expect(require("whatwg-url").parseURL("http://one.example/")).toMatchObject({ host: "one.example" });
+});

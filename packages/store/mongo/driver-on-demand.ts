@@ -14,12 +14,20 @@ function standIn(require: NodeJS.Require, name: string, exports: object): void {
   require.cache[file] ??= Object.assign(new Module(file), { loaded: true, exports });
 }
 
+/** The package itself, which from then on `require` returns. */
+function load(require: NodeJS.Require, name: string) {
+  delete require.cache[require.resolve(name)];
+  return require(name);
+}
+
 // Its character tables are needed for passwords only (SCRAM-SHA-256), so it is loaded on first use.
 standIn(ofDriver, "@mongodb-js/saslprep", {
-  saslprep(password: string): string {
-    delete ofDriver.cache[ofDriver.resolve("@mongodb-js/saslprep")];
-    return ofDriver("@mongodb-js/saslprep").saslprep(password);
-  },
+  saslprep: (password: string): string => load(ofDriver, "@mongodb-js/saslprep").saslprep(password),
 });
-// Node has these built in.
-standIn(ofConnectionString, "whatwg-url", { URL, URLSearchParams });
+// Node has these built in. For whoever else may need the rest of the package in this process, it is loaded.
+const builtIn: Readonly<Record<string | symbol, unknown>> = { URL, URLSearchParams };
+standIn(
+  ofConnectionString,
+  "whatwg-url",
+  new Proxy(builtIn, { get: (_, name) => builtIn[name] ?? load(ofConnectionString, "whatwg-url")[name] }),
+);
