@@ -1,9 +1,9 @@
 /** How large requests can be by the contract: every field has a bound. */
 import { type DescField, type DescMessage, type DescMethod, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { limitOf } from "connect-transcoder/validation/field-limits";
 import { describe, expect, test } from "vitest";
 import { LinkService } from "../../packages/rpc/gen/link/internal/v1/link_service_pb.ts";
+import { limitOf } from "../../packages/transcoder/validation/field-limits.ts";
 import { contractServices } from "./contract-services.ts";
 
 /** What callers, or the petstore's own processes, can call; a link carries calls that are judged one by one. */
