@@ -22,6 +22,7 @@ import {
 } from "@petstore/runtime/environment";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { rate } from "@petstore/runtime/rate";
+import { MAX_SEED } from "@petstore/runtime/seeded-random";
 import type { DeprecationPolicy, Limits } from "connect-transcoder";
 import { lameDuckSettings, processConfig, processSettings } from "../processes/config.ts";
 
@@ -66,7 +67,7 @@ const settings = {
   MAX_RPC_BYTES: withDefault(integer(1024, MAX_MESSAGE_BYTES), MAX_MESSAGE_BYTES),
   MAX_REQUEST_TIME: withDefault(duration("100ms", "10s"), 10_000),
   FAULTS_FILE: optional(path),
-  FAULTS_SEED: withDefault(integer(0, 2 ** 32 - 1), 1, { FAULTS_FILE: "Name a file of faults there" }),
+  FAULTS_SEED: withDefault(integer(0, MAX_SEED), 1, { FAULTS_FILE: "Name a file of faults there" }),
   DEPRECATED_AT: optional(instant),
   SUNSET_AT: optional(instant),
   ...lameDuckSettings,

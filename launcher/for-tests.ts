@@ -8,7 +8,7 @@ import { createPetstore } from "@petstore/client";
 import { ConfigError, duration, type Format, instant } from "@petstore/runtime/environment";
 import { type Running, runProcess } from "@petstore/runtime/lifecycle";
 import { createMovableTime } from "@petstore/runtime/movable-time";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { MAX_SEED, seededRandom } from "@petstore/runtime/seeded-random";
 import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/store/memory";
 import type { Fault } from "@petstore/testing";
 import { fill } from "../demo/fill.ts";
@@ -31,8 +31,6 @@ interface Options {
   readonly now?: number | undefined;
   readonly faults?: readonly Fault[] | undefined;
 }
-
-const MAX_SEED = 2 ** 32 - 1;
 
 type Services = ReadonlyMap<ServiceName, OpenService>;
 type Data = ReadonlyMap<ServiceName, MemoryData>;

@@ -2,7 +2,7 @@
 export type Clock = () => number;
 
 interface Write {
-  (facts: object, text: string): void;
+  (fields: object, text: string): void;
   (text: string): void;
 }
 
