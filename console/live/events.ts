@@ -1,4 +1,5 @@
 /** Reads the messages of `GET /events` as records. */
+import { type CloudEvent, recordIn } from "../../packages/client/lines.ts";
 import { statusWord } from "../parts/status.tsx";
 import type { Kind, Kinds } from "../records/changes.ts";
 
@@ -31,17 +32,9 @@ export function readTold(line: unknown): Told {
   return { ...told, event: eventOf(kind as Kind, what as LiveEvent["what"], data) };
 }
 
-/** The record is as the client package has it. A status that only a newer service knows is a number here, and text there. */
-function eventOf(kind: Kind, what: LiveEvent["what"], { id, time, etag = "", data }: CloudEvent): LiveEvent {
-  const record = { ...data, ...("status" in data && { status: `${data.status}` }), etag } as unknown as Kinds[Kind];
-  return { id, kind, what, time: time ? new Date(time) : undefined, record };
-}
-
-interface CloudEvent {
-  readonly id: string;
-  readonly time?: string;
-  readonly etag?: string;
-  readonly data: Readonly<Record<string, unknown>>;
+function eventOf(kind: Kind, what: LiveEvent["what"], event: CloudEvent): LiveEvent {
+  const { id, time } = event;
+  return { id, kind, what, time: time ? new Date(time) : undefined, record: recordIn(event) as Kinds[Kind] };
 }
 
 /** Describes a record in a few words. */

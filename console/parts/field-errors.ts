@@ -36,15 +36,6 @@ export function integer32(field: string, text: string, least: number): number {
   return value;
 }
 
-/** A typed count with one more or less, not below 0. A change such as "-2" stays a change, and text that is no count as it is. */
-export function stepped(text: string, by: 1 | -1): string {
-  const [, sign = "", digits] = /^\s*([+-]?)\s*(\d*)\s*$/.exec(text) ?? [];
-  if (digits === undefined) return text;
-  const value = Number(sign + (digits || "0")) + by;
-  if (sign === "") return `${Math.max(value, 0)}`;
-  return value < 0 ? `${value}` : `+${value}`;
-}
-
 /** Reads the value of a browser's date and time field, in the browser's time zone. @throws InvalidInput */
 export function dateTime(field: string, text: string): Date {
   const date = new Date(text);

@@ -3,6 +3,7 @@
  * the meantime. So a key lasts from the first attempt until the petstore has decided, and no longer.
  */
 import { PetstoreError } from "@petstore/client";
+import { useMemo } from "preact/hooks";
 
 /**
  * Whether a key is bound to the refusal, as to those that depend on what is stored. After all others, such as RATE_LIMITED, an
@@ -29,5 +30,8 @@ export function createKeys(random: () => string) {
 }
 
 /** 128 random bits. Not `randomUUID`, which pages have over https only. */
-export const randomKey = (): string =>
+const randomKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Such a function, for as long as a form is open. */
+export const useKeys = () => useMemo(() => createKeys(randomKey), []);

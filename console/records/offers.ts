@@ -14,11 +14,9 @@ export const MAX_NAME = 200;
 
 /** The first whose names begin with a text; for an empty one the newest. */
 async function find(offered: Offered, text: string): Promise<readonly NamedRecord[]> {
-  const filter = { limit: OFFERED, ...(text !== "" && { name: text.slice(0, MAX_NAME) }) };
-  const list =
-    offered === "category"
-      ? petstore.categories.list(filter)
-      : petstore.pets.list({ ...filter, ...(offered === "available pet" && { status: "available" }) });
+  const filter = { limit: OFFERED, name: text.slice(0, MAX_NAME) || undefined };
+  const status = offered === "available pet" ? "available" : undefined;
+  const list = offered === "category" ? petstore.categories.list(filter) : petstore.pets.list({ ...filter, status });
   return (await firstPage<NamedRecord>(list)).items;
 }
 

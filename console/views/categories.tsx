@@ -1,10 +1,10 @@
 import type { Category, NewCategory } from "@petstore/client";
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
-import { createKeys, randomKey } from "../parts/idempotency-key.ts";
+import { useKeys } from "../parts/idempotency-key.ts";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { petstore } from "../petstore.ts";
@@ -23,10 +23,7 @@ export function Categories() {
       idOf: (category) => category.id,
       matches: (category) => id === undefined || category.id === id,
       key: "id",
-      read: async (page, options) => {
-        const filter = { ...(id !== undefined && { id: [id] }) };
-        return firstPage(petstore.categories.list({ ...page, ...filter }, options));
-      },
+      read: (page, options) => firstPage(petstore.categories.list({ ...page, id }, options)),
     };
   });
   return (
@@ -86,7 +83,7 @@ const fields: readonly FieldSpec[] = [
 ];
 
 export function CreateCategory({ onClose }: { readonly onClose: () => void }) {
-  const underKey = useMemo(() => createKeys(randomKey), []);
+  const underKey = useKeys();
   async function submit(values: Values): Promise<void> {
     const wanted = categoryOf(values);
     const category = await underKey(wanted, (idempotencyKey) => petstore.categories.create(wanted, { idempotencyKey }));

@@ -2,7 +2,7 @@ import type { InventoryItem, NewStock } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
-import { integer32 } from "../parts/field-errors.ts";
+import { countMeant } from "../parts/count.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
@@ -25,13 +25,7 @@ export function Inventory() {
       matches: (item) =>
         (petId === undefined || item.petId === petId) && (status === undefined || item.status === status),
       key: "petId",
-      read: async (page, options) => {
-        const filter = {
-          ...(petId !== undefined && { petId: [petId] }),
-          ...(status !== undefined && { status: [status] }),
-        };
-        return firstPage(petstore.inventory.list({ ...page, ...filter }, options));
-      },
+      read: (page, options) => firstPage(petstore.inventory.list({ ...page, petId, status }, options)),
     };
   });
   return (
@@ -104,11 +98,9 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
     },
   ];
   async function submit({ quantity = "" }: Values, etag: string): Promise<void> {
-    const [, sign, text = quantity] = /^\s*([+-])\s*(\d+)\s*$/.exec(quantity) ?? [];
-    const typed = text.trim() === "" ? undefined : integer32("quantity", text, 0);
-    const wanted = sign && typed !== undefined ? base.current + (sign === "+" ? typed : -typed) : typed;
     // Without a number the petstore says that there is none.
-    const item = await petstore.inventory.replace(petId, { quantity: wanted } as NewStock, { ifMatch: etag });
+    const wanted = { quantity: countMeant("quantity", quantity, base.current) } as NewStock;
+    const item = await petstore.inventory.replace(petId, wanted, { ifMatch: etag });
     written("inventory", item);
     notify(`${petName(petId)}: ${item.quantity} in stock.`);
   }

@@ -1,10 +1,9 @@
 /** Places an order, for a pet that is chosen already or for any. */
 import type { NewOrder, Pet } from "@petstore/client";
-import { useMemo } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { dateTime, integer32 } from "../parts/field-errors.ts";
 import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
-import { createKeys, randomKey } from "../parts/idempotency-key.ts";
+import { useKeys } from "../parts/idempotency-key.ts";
 import { petstore } from "../petstore.ts";
 import { idMeant, label } from "../records/offers.ts";
 import { written } from "../records/written.ts";
@@ -34,7 +33,7 @@ interface OrderFormProps {
 }
 
 export function OrderForm({ pet, onClose }: OrderFormProps) {
-  const underKey = useMemo(() => createKeys(randomKey), []);
+  const underKey = useKeys();
   async function submit(values: Values): Promise<void> {
     const wanted = await orderOf(values, pet);
     const order = await underKey(wanted, (idempotencyKey) => petstore.orders.create(wanted, { idempotencyKey }));

@@ -28,10 +28,7 @@ export function Orders() {
       matches: (order) =>
         (petId === undefined || order.petId === petId) && (complete === undefined || order.complete === complete),
       key: "id",
-      read: async (page, options) => {
-        const filter = { ...(petId !== undefined && { petId }), ...(complete !== undefined && { complete }) };
-        return firstPage(petstore.orders.list({ ...page, ...filter }, options));
-      },
+      read: (page, options) => firstPage(petstore.orders.list({ ...page, petId, complete }, options)),
     };
   });
   return (

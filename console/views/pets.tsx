@@ -4,7 +4,7 @@ import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
-import { createKeys, randomKey } from "../parts/idempotency-key.ts";
+import { useKeys } from "../parts/idempotency-key.ts";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
@@ -36,14 +36,7 @@ export function Pets() {
         (categoryId === undefined || pet.categoryId === categoryId) &&
         (id === undefined || pet.id === id),
       key: "id",
-      read: async (page, options) => {
-        const filter = {
-          ...(status !== undefined && { status: [status] }),
-          ...(categoryId !== undefined && { categoryId }),
-          ...(id !== undefined && { id: [id] }),
-        };
-        return firstPage(petstore.pets.list({ ...page, ...filter }, options));
-      },
+      read: (page, options) => firstPage(petstore.pets.list({ ...page, status, categoryId, id }, options)),
     };
   });
   return (
@@ -171,7 +164,7 @@ const fieldsWith = (withStatus: string): readonly FieldSpec[] => [
 const fieldOf = { CATEGORY_NOT_FOUND: "categoryId", INSUFFICIENT_STOCK: "status" } as const;
 
 function CreatePet({ onClose }: { readonly onClose: () => void }) {
-  const underKey = useMemo(() => createKeys(randomKey), []);
+  const underKey = useKeys();
   async function submit(values: Values): Promise<void> {
     const wanted = await petOf(values);
     const pet = await underKey(wanted, (idempotencyKey) => petstore.pets.create(wanted, { idempotencyKey }));

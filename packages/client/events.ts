@@ -1,7 +1,7 @@
 /** Watches all kinds of records by one connection: `GET /events`, as lines of JSON. */
 import type { Calls } from "./calls.ts";
 import { PetstoreError, retryAfterOf } from "./errors.ts";
-import { readLines } from "./lines.ts";
+import { type CloudEvent, readLines, recordIn } from "./lines.ts";
 import type { Category, InventoryItem, Order, Pet } from "./records.ts";
 import {
   type Change,
@@ -98,21 +98,11 @@ interface Line {
   readonly data?: Refusal & CloudEvent;
 }
 
-interface CloudEvent {
-  readonly id: string;
-  readonly time?: string;
-  readonly etag: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
 function itemOf({ id, event = "", data }: Line): StreamItem {
   if (event === "error" && data) throw new PetstoreError(data.code, data.message, { status: data.status });
   const [, recordType = "", type] = event.split(".");
   if (recordType === "synced") return { resumeToken: id, event: { type: "synced" } };
   if (!data || !isEventType(type)) return { resumeToken: id };
-  const { time, etag } = data;
-  // A status that only a later version knows is a number.
-  const { status, ...rest } = data.data;
-  const record = { ...rest, ...(status !== undefined && { status: `${status}` }), etag };
-  return { resumeToken: id, event: { recordType, type, id: data.id, ...(time && { time }), record } };
+  const { time } = data;
+  return { resumeToken: id, event: { recordType, type, id: data.id, ...(time && { time }), record: recordIn(data) } };
 }

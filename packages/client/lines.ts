@@ -1,4 +1,4 @@
-/** Reads what a server sends as lines of JSON (application/x-ndjson). */
+/** Reads what `GET /events` sends as lines of JSON (application/x-ndjson). */
 
 /** In characters. Every event of the petstore is shorter. */
 const MAX_LINE = 1 << 20;
@@ -27,3 +27,18 @@ export async function* chunksOf<T>(body: ReadableStream<T>): AsyncGenerator<T> {
     void reader.cancel().catch(() => {});
   }
 }
+
+/** What a line says of a record. */
+export interface CloudEvent {
+  readonly id: string;
+  readonly time?: string;
+  readonly etag?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The record as callers have it. A status that only a later version knows is a number there, and text here. */
+export const recordIn = ({ data, etag = "" }: CloudEvent): object => ({
+  ...data,
+  ...("status" in data && { status: `${data.status}` }),
+  etag,
+});

@@ -1,4 +1,5 @@
 /** The client of a petstore: four kinds of records behind one address. */
+import type { Message } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type CommonOptions, createCalls, type Deps } from "./calls.ts";
 import { type WatchStore, watchStore } from "./events.ts";
@@ -30,33 +31,28 @@ export interface TransportOptions {
 
 export type PetstoreOptions = (GatewayOptions | TransportOptions) & CommonOptions;
 
-type PetRecords = Resource<
-  Pet,
-  NewPet,
-  Changes<NewPet>,
-  Given<pet.ListPetsRequest>,
-  Given<pet.WatchPetsRequest, "snapshot">
+/** By the requests of a service. `update` can remove the members that `Removable` names. */
+type Records<T, New, List extends Message, Watch extends Message, Removable extends keyof New = never> = Resource<
+  T,
+  New,
+  Changes<New, Removable>,
+  Given<List>,
+  Given<Watch, "snapshot" & keyof Watch>
 >;
-type CategoryRecords = Resource<
+type PetRecords = Records<Pet, NewPet, pet.ListPetsRequest, pet.WatchPetsRequest>;
+type CategoryRecords = Records<
   Category,
   NewCategory,
-  Changes<NewCategory, "description">,
-  Given<category.ListCategoriesRequest>,
-  Given<category.WatchCategoriesRequest, "snapshot">
+  category.ListCategoriesRequest,
+  category.WatchCategoriesRequest,
+  "description"
 >;
-type OrderRecords = Resource<
-  Order,
-  NewOrder,
-  Changes<NewOrder, "shipDate">,
-  Given<order.ListOrdersRequest>,
-  Given<order.WatchOrdersRequest, "snapshot">
->;
-type InventoryRecords = Resource<
+type OrderRecords = Records<Order, NewOrder, order.ListOrdersRequest, order.WatchOrdersRequest, "shipDate">;
+type InventoryRecords = Records<
   InventoryItem,
   NewStock,
-  Changes<NewStock>,
-  Given<inventory.ListInventoryRequest>,
-  Given<inventory.WatchInventoryRequest, "snapshot">
+  inventory.ListInventoryRequest,
+  inventory.WatchInventoryRequest
 >;
 
 export interface Petstore {
