@@ -179,8 +179,9 @@ describe("what is safe to repeat is repeated", () => {
       throw failure("PET_NOT_FOUND", Code.NotFound);
     };
     const transport = { unary: call, stream: call } as never;
-    await caught(createPetstore({ transport }).pets.get(1, { timeout }));
-    await caught(createPetstore({ transport, timeout }).pets.get(1));
+    const deps = { clock: () => 0, random: () => 0, sleep: async () => {} };
+    await caught(petstoreWith({ transport }, deps).pets.get(1, { timeout }));
+    await caught(petstoreWith({ transport, timeout }, deps).pets.get(1));
     expect(asked).toEqual([said, said]);
   });
 
