@@ -2,8 +2,12 @@
 import type { Petstore } from "@petstore/client";
 import type { Bar } from "../bench/progress.ts";
 import { ASSORTMENTS } from "./catalogue.ts";
-import type { Known, OpenOrder, Pet, Stock } from "./next.ts";
 import { missingFrom, type PlannedPet } from "./shop.ts";
+
+export interface Pet {
+  readonly id: number;
+  readonly name: string;
+}
 
 /** Ids of the shop's categories by name. */
 type Categories = ReadonlyMap<string, number>;
@@ -17,18 +21,20 @@ export interface Filling {
 
 /**
  * Pets are recognised by their names in the shop's categories, so repeated runs create nothing twice. An existing pet is
- * left as it is.
+ * left as it is. Resolves to the planned pets.
  */
-export async function fill(petstore: Petstore, { planned, signal, bar }: Filling): Promise<void> {
+export async function fill(petstore: Petstore, { planned, signal, bar }: Filling): Promise<readonly Pet[]> {
   const categories = await openCategories(petstore, signal);
-  const present = new Set((await petsOf(petstore, categories, signal)).map(({ name }) => name));
-  const missing = missingFrom(present, planned);
-  if (missing.length === 0) return;
+  const names = new Set(planned.map(({ name }) => name));
+  const pets = (await petsOf(petstore, categories, signal)).filter(({ name }) => names.has(name));
+  const missing = missingFrom(new Set(pets.map(({ name }) => name)), planned);
+  if (missing.length === 0) return pets;
   using progress = bar(missing.length);
   for (const pet of missing) {
-    await addPet(petstore, pet, categories, signal);
+    pets.push(await addPet(petstore, pet, categories, signal));
     progress.step(1, pet.name);
   }
+  return pets;
 }
 
 async function openCategories(petstore: Petstore, signal: AbortSignal): Promise<Categories> {
@@ -47,34 +53,12 @@ async function addPet(petstore: Petstore, planned: PlannedPet, categories: Categ
   const { id: petId } = await petstore.pets.create({ name, categoryId, status: listing }, { signal });
   if (listing === "available" && stock !== 1) await petstore.inventory.update(petId, { quantity: stock }, { signal });
   for (const order of orders) await petstore.orders.create({ petId, ...order }, { signal });
+  return { id: petId, name };
 }
 
-async function petsOf(petstore: Petstore, categories: Categories, signal: AbortSignal): Promise<readonly Pet[]> {
+async function petsOf(petstore: Petstore, categories: Categories, signal: AbortSignal): Promise<Pet[]> {
   const pets: Pet[] = [];
   for (const categoryId of categories.values())
     for await (const { id, name } of petstore.pets.list({ categoryId }, { signal })) pets.push({ id, name });
   return pets;
-}
-
-const PAGE = 100;
-
-/** The planned pets that exist, with their stock, and their most recent open orders. */
-export async function look(petstore: Petstore, planned: readonly PlannedPet[], signal: AbortSignal): Promise<Known> {
-  const names = new Set(planned.map(({ name }) => name));
-  const all = await petsOf(petstore, await openCategories(petstore, signal), signal);
-  const pets = new Map(all.filter(({ name }) => names.has(name)).map((pet) => [pet.id, pet]));
-  const stocks = new Map<number, Stock>();
-  const ids = [...pets.keys()];
-  for (let i = 0; i < ids.length; i += PAGE) {
-    const items = petstore.inventory.list({ petId: ids.slice(i, i + PAGE) }, { signal });
-    for await (const { petId, quantity, status, etag } of items)
-      stocks.set(petId, { pet: pets.get(petId) as Pet, quantity, status, etag });
-  }
-  const open: OpenOrder[] = [];
-  for await (const { id, petId } of petstore.orders.list({ complete: false }, { signal })) {
-    const pet = petId === undefined ? undefined : pets.get(petId);
-    if (pet) open.push({ id, pet });
-    if (open.length >= planned.length) break;
-  }
-  return { stocks, open };
 }

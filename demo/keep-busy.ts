@@ -1,15 +1,6 @@
 /** Acts as customers and a shopkeeper, one change after the other. */
 import { type ErrorCode, type Petstore, PetstoreError } from "@petstore/client";
-import {
-  type Change,
-  type Known,
-  nextChange,
-  type Outcome,
-  type Pet,
-  type Stock,
-  withOrders,
-  withStock,
-} from "./next.ts";
+import type { Pet } from "./fill.ts";
 
 export interface Pace {
   readonly random: () => number;
@@ -22,97 +13,80 @@ export interface Pace {
   tell(what: string, counts: Counts): void;
 }
 
+type Kind = "order" | "complete" | "cancel" | "refill";
+
 /** How many changes of each kind were made, and how often another client was faster. */
-export type Counts = Readonly<Record<Change["kind"] | "missed", number>>;
+export type Counts = Readonly<Record<Kind | "missed", number>>;
 
 /** The petstore could not answer now; the next attempt may succeed. */
-const NOT_NOW: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  ...(["UNREACHABLE", "UNAVAILABLE", "OVERLOADED", "RATE_LIMITED", "DEADLINE_EXCEEDED"] as const),
-]);
+const NOT_NOW: readonly ErrorCode[] = ["UNREACHABLE", "UNAVAILABLE", "OVERLOADED", "RATE_LIMITED", "DEADLINE_EXCEEDED"];
 /** Another client has changed the record meanwhile. */
-const MISSED: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const MISSED: readonly ErrorCode[] = [
   ...(["PET_NOT_AVAILABLE", "INSUFFICIENT_STOCK", "TOO_MANY_OPEN_ORDERS", "PET_NOT_FOUND"] as const),
   ...(["ORDER_NOT_FOUND", "ORDER_COMPLETE", "INVENTORY_NOT_FOUND", "ETAG_MISMATCH", "CONCURRENT_UPDATE"] as const),
-]);
-
-const codeOf = (error: unknown): ErrorCode | undefined => (error instanceof PetstoreError ? error.code : undefined);
-const isOneOf = (codes: ReadonlySet<ErrorCode>, code: ErrorCode | undefined) => code !== undefined && codes.has(code);
+];
+/** Most units of an order, and of a delivery to the shop. */
+const [MAX_QUANTITY, MAX_REFILL] = [3, 12];
 
 /**
- * Resolves when `changes` changes were made, or the signal is aborted. Tries again while the petstore does not answer.
+ * Resolves when `changes` changes were made, each to a pet by chance, or the signal is aborted. Tries again while the petstore
+ * does not answer.
  * @throws PetstoreError for a refusal that concurrent changes do not explain.
  */
-export async function keepBusy(petstore: Petstore, first: Known, pace: Pace): Promise<Counts> {
+export async function keepBusy(petstore: Petstore, pets: readonly Pet[], pace: Pace): Promise<Counts> {
   const { random, pause, signal, changes, tell } = pace;
   const counts = { order: 0, complete: 0, cancel: 0, refill: 0, missed: 0 };
-  let known = first;
-  for (let made = 0; made < changes && !signal.aborted; ) {
-    const change = nextChange(known, random);
+  for (let made = 0; made < changes && !signal.aborted; await pause()) {
+    const pet = pets[Math.floor(random() * pets.length)] as Pet;
     try {
-      if (change === undefined) tell("nothing is for sale", counts);
-      else {
-        const { missed, ...outcome } = await attempt(petstore, change, signal);
-        known = withOrders(known, outcome);
-        counts[missed === undefined ? change.kind : "missed"]++;
+      const change = await changeOne(petstore, pet, random, signal);
+      if (change) {
+        counts[change.kind]++;
         made++;
-        tell(missed === undefined ? inWords(change) : `somebody else was faster: ${missed}`, counts);
-        known = withStock(known, change.pet, await stockOf(petstore, change.pet, signal));
       }
+      tell(change?.words ?? `${pet.name} is on hold`, counts);
     } catch (error) {
-      const code = codeOf(error);
+      if (!(error instanceof PetstoreError)) throw error;
+      const { code, message } = error;
       if (code === "CANCELLED" && signal.aborted) break;
-      if (!isOneOf(NOT_NOW, code)) throw error;
-      tell(`waiting for the petstore (${code})`, counts);
+      if (MISSED.includes(code)) {
+        counts.missed++;
+        made++;
+        tell(`somebody else was faster: ${message}`, counts);
+      } else if (NOT_NOW.includes(code)) tell(`waiting for the petstore (${code})`, counts);
+      else throw error;
     }
-    await pause();
   }
   return counts;
 }
 
-/** Makes a change, unless another client was faster. In that case the order of the change is not used again. */
-async function attempt(
+/**
+ * Ends an open order for the pet, if there is one: of four, three are completed. Else orders some of it, or brings it in again
+ * once it is sold. Undefined for a pet that is on hold.
+ */
+async function changeOne(
   petstore: Petstore,
-  change: Change,
+  { id: petId, name }: Pet,
+  random: () => number,
   signal: AbortSignal,
-): Promise<Outcome & { readonly missed?: string }> {
-  try {
-    return await perform(petstore, change, signal);
-  } catch (error) {
-    if (!isOneOf(MISSED, codeOf(error))) throw error;
-    return { missed: (error as Error).message, ...("order" in change && { ended: change.order }) };
-  }
-}
-
-async function perform(petstore: Petstore, change: Change, signal: AbortSignal): Promise<Outcome> {
-  const { pet } = change;
-  switch (change.kind) {
-    case "order": {
-      const { id } = await petstore.orders.create({ petId: pet.id, quantity: change.quantity }, { signal });
-      return { placed: { id, pet } };
+): Promise<{ readonly kind: Kind; readonly words: string } | undefined> {
+  const upTo = (most: number) => 1 + Math.floor(random() * most);
+  for await (const { id } of petstore.orders.list({ petId, complete: false, limit: 1 }, { signal })) {
+    if (random() < 0.75) {
+      await petstore.orders.update(id, { complete: true }, { signal });
+      return { kind: "complete", words: `${name} delivered` };
     }
-    case "complete":
-      await petstore.orders.update(change.order.id, { complete: true }, { signal });
-      return { ended: change.order };
-    case "cancel":
-      await petstore.orders.delete(change.order.id, { signal });
-      return { ended: change.order };
-    case "refill": {
-      const { quantity, etag } = change;
-      await petstore.inventory.update(pet.id, { quantity }, { ifMatch: etag, signal });
-      return {};
-    }
+    await petstore.orders.delete(id, { signal });
+    return { kind: "cancel", words: `order for ${name} cancelled` };
   }
-}
-
-async function stockOf(petstore: Petstore, pet: Pet, signal: AbortSignal): Promise<Stock | undefined> {
-  for await (const { quantity, status, etag } of petstore.inventory.list({ petId: pet.id }, { signal }))
-    return { pet, quantity, status, etag };
-  return undefined;
-}
-
-function inWords(change: Change): string {
-  const { kind, pet } = change;
-  if (kind === "order") return `${pet.name} ordered${change.quantity > 1 ? `, ${change.quantity} of them` : ""}`;
-  if (kind === "refill") return `${change.quantity} more of ${pet.name}`;
-  return kind === "complete" ? `${pet.name} delivered` : `order for ${pet.name} cancelled`;
+  const { quantity: left, status, etag } = await petstore.inventory.get(petId, { signal });
+  if (status === "available") {
+    const quantity = upTo(Math.min(MAX_QUANTITY, left));
+    await petstore.orders.create({ petId, quantity }, { signal });
+    return { kind: "order", words: `${name} ordered${quantity > 1 ? `, ${quantity} of them` : ""}` };
+  }
+  if (status !== "sold") return undefined;
+  const quantity = upTo(MAX_REFILL);
+  await petstore.inventory.update(petId, { quantity }, { ifMatch: etag, signal });
+  return { kind: "refill", words: `${quantity} more of ${name}` };
 }

@@ -6,7 +6,7 @@ import { seededRandom } from "@petstore/runtime/seeded-random";
 import { wholeNumber } from "../bench/options.ts";
 import { createProgress, showStatus } from "../bench/progress.ts";
 import { advice } from "./advice.ts";
-import { fill, look } from "./fill.ts";
+import { fill } from "./fill.ts";
 import { type Counts, keepBusy } from "./keep-busy.ts";
 import { MAX_PETS, planShop } from "./shop.ts";
 
@@ -60,15 +60,14 @@ async function demo(): Promise<void> {
   const petstore = createPetstore({ baseUrl: url, ...(credential && { credential }) });
   const planned = planShop(seed, pets);
   try {
-    await fill(petstore, { planned, signal, bar: (total) => bar(`Filling ${url}`, total) });
-    const known = await look(petstore, planned, signal);
-    const what = `${known.stocks.size} pets and ${known.open.length} open orders at ${url}`;
-    if (changes === 0) return say(`The shop has ${what}.`);
-    say(`The shop has ${what}. About ${rate} changes a second; Ctrl-C ends it.`);
+    const all = await fill(petstore, { planned, signal, bar: (total) => bar(`Filling ${url}`, total) });
+    const what = `The shop has ${all.length} pets at ${url}.`;
+    if (changes === 0) return say(what);
+    say(`${what} About ${rate} changes a second; Ctrl-C ends it.`);
     const random = seededRandom(seed);
     const pause = () => sleep((1000 / rate) * (0.5 + random()), undefined, { signal }).catch(() => {});
     const tell = (did: string, counts: Counts) => showStatus(fitting(`${inWords(counts)} | ${did}`));
-    const counts = await keepBusy(petstore, known, { random, pause, signal, changes, tell });
+    const counts = await keepBusy(petstore, all, { random, pause, signal, changes, tell });
     showStatus("");
     say(`${inWords(counts)}. Everything is as it was left; run it again to go on.`);
   } catch (error) {
