@@ -54,8 +54,8 @@ test("a pattern is shown only as one that matches the same texts", () => {
       expect(ecma).toMatch(/^[ -~]*$/);
       expect(() => new RegExp(ecma), `${ecma}, without the flag`).not.toThrow();
     }),
-    // Of what is drawn by chance, a quarter is shown, more or less: with a seed it is always the same.
-    { numRuns: 2000, seed: 1 },
+    // Of what is drawn by chance, a seventh is shown, more or less: with a seed it is always the same.
+    { numRuns: 4000, seed: 1 },
   );
   expect(shown).toBeGreaterThan(500);
 });
@@ -64,10 +64,8 @@ test.each([
   ["^[^\\x00]*[^\\x00\\x09-\\x0D\\x20\u0085]$", "^[^\\x00]*[^\\x00\\x09-\\x0D\\x20\\x85]$"],
   ["\n\\\r[\t\u2000-\u2040]\u00a0\\\\\u0000\\x{feff}", "\\x0A\\x0D[\\x09\\u2000-\\u2040]\\xA0\\\\\\x00\\uFEFF"],
   ["^\\d{3}-\\w+$", "^\\d{3}-\\w+$"],
-  ["^\\s.[\\s-]$", "^[\\t\\n\\f\\r ][^\\n][\\t\\n\\f\\r -]$"],
-  ["^[\\s\\S][\\S\\s]", "^[\\s\\S][\\S\\s]"],
-  ["\\Aa\\-b\\@c\\z", "^a-b@c$"],
-  ["^(?P<year>\\d+){,2}]$", "^(?:\\d+)\\{,2\\}\\]$"],
+  ["^.[.]\\.$", "^[^\\n][.]\\.$"],
+  ["[\\\\x{41}]", "[\\\\x{41}]"],
 ])("%s is shown", (re2, ecma) => {
   expect(ecmaPattern(re2)).toBe(ecma);
 });
@@ -90,6 +88,12 @@ test.each([
   "\u{1F600}",
   "[!-\\x{10FFFF}]",
   "[a\\S]",
+  "\\s",
+  "[\\s\\S]",
+  "\\Aa\\z",
+  "a\\-b",
+  "(?P<year>\\d+)",
+  "a{,2}",
 ])("%s has no such pattern", (re2) => {
   expect(isRe2(re2)).toBe(true);
   expect(ecmaPattern(re2)).toBeUndefined();
