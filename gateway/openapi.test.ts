@@ -344,8 +344,8 @@ test("what operations have in common stands once", () => {
   );
   expect(failures.length).toBeGreaterThan(200);
   expect(failures.filter((failure) => !("$ref" in failure))).toEqual([]);
-  const inline = operations.flatMap(({ parameters }) => parameters.filter((one: object) => !("$ref" in one)));
-  expect(new Set(inline.map((one) => JSON.stringify(one))).size).toBe(inline.length);
+  const inline = operations.flatMap(({ parameters }) => parameters.map(({ name }: { name?: string }) => name));
+  for (const common of ["Prefer", "X-Server-Timeout", "X-Request-Id"]) expect(inline).not.toContain(common);
   // 273 kB when each of them had all that it can answer.
   expect(Buffer.byteLength(text)).toBeLessThan(160_000);
 });

@@ -9,12 +9,11 @@ import { commonHeaders, errorSchemas } from "./common.ts";
 import { errorsOf, type Failure, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
-import { parametersOf, variablesOf } from "./parameters.ts";
+import { commonParameters, parametersOf, variablesOf } from "./parameters.ts";
 import { line, prose } from "./prose.ts";
 import { requestBodyOf } from "./request-bodies.ts";
 import { type Common, failureExamples, failureResponses, ownHeaders, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
-import { shareParameters } from "./shared-parameters.ts";
 import type { Sources } from "./sources.ts";
 
 /** What the document says about the whole interface. */
@@ -63,13 +62,12 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
     headers: Object.keys(everywhere.headers),
   };
   const headers = { ...commonHeaders(version, common.asksCallers), ...everywhere.headers };
+  const parameters = commonParameters(about.requestMs);
   const described = operations.map((operation) => ({
     operation,
-    verb: operation.verb,
     failures: failuresOf(operation, sources, errors, everywhere.errors),
-    parameters: parametersOf(operation, schemas, about.requestMs),
+    parameters: parametersOf(operation, schemas, parameters),
   }));
-  const shared = shareParameters(described);
   return {
     openapi: "3.1.1",
     info: {
@@ -85,9 +83,9 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
       [...groupBy(described, ({ operation }) => operation.path)].map(([path, ofPath]) => [
         path,
         Object.fromEntries(
-          ofPath.map(({ operation, verb, failures, parameters }) => [
-            verb.toLowerCase(),
-            describe(operation, parameters.map(shared.refer), failures, sources, schemas, common),
+          ofPath.map(({ operation, failures, parameters }) => [
+            operation.verb.toLowerCase(),
+            describe(operation, parameters, failures, sources, schemas, common),
           ]),
         ),
       ]),
@@ -95,7 +93,7 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
     components: {
       schemas: { ...schemas.components(), ...ofErrors },
       responses: failureResponses(described, common),
-      parameters: shared.components,
+      parameters,
       examples: failureExamples(described.flatMap(({ failures }) => failures)),
       headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
       securitySchemes: sources.security,

@@ -9,8 +9,12 @@ import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 import { scalarSchema } from "./values.ts";
 
-/** The parameters of an operation. `requestMs` is the longest time for a request. */
-export function parametersOf(operation: Operation, schemas: Schemas, requestMs: number): JsonObject[] {
+/** The parameters of an operation. Of `common` those that it has are referred to. */
+export function parametersOf(
+  operation: Operation,
+  schemas: Schemas,
+  common: ReturnType<typeof commonParameters>,
+): JsonObject[] {
   const variables = variablesOf(operation);
   const resume = operation.stream?.resume;
   const inPath = operation.params.map((field, i) => parameter(variables[i] as string, "path", field, schemas, {}));
@@ -21,23 +25,26 @@ export function parametersOf(operation: Operation, schemas: Schemas, requestMs: 
     return field === resume ? described : { ...described, schema: notEmpty(described.schema as JsonObject) };
   });
   const inHeader = operation.requestHeaders.map(({ name, field }) =>
-    withExamples(parameter(name, "header", field, schemas, {}), HEADER_EXAMPLES[name]),
+    withExamples(parameter(name, "header", field, schemas, {}), CONDITION_EXAMPLES[name]),
   );
   const own = operation.requestHeaders.map(({ name }) => name.toLowerCase());
-  const common = [...(isConditional(operation) ? conditions : []), ...always(requestMs)];
+  const inCommon = Object.entries(common).filter(
+    ([, { name }]) => !own.includes(name.toLowerCase()) && (!(name in CONDITION_EXAMPLES) || isConditional(operation)),
+  );
   return [
     ...inPath,
     ...inQuery,
     ...inHeader,
     ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
-    ...common.filter(({ name }) => !own.includes((name as string).toLowerCase())),
+    ...inCommon.map(([called]) => ({ $ref: `#/components/parameters/${called}` })),
   ];
 }
 
 /** What the document calls the variables of the operation's path, in the order of its `params`. */
 export const variablesOf = ({ path }: Operation): string[] => path.match(/(?<=\{)[^}]+/g) ?? [];
 
-const HEADER_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+/** By the headers that make a request conditional. */
+const CONDITION_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "If-Match": ["*", '"2"'],
   "If-None-Match": ['"2"'],
 };
@@ -92,48 +99,48 @@ function unlimited({ format: _, minimum, maximum, ...schema }: JsonObject, { sca
 const ENTITY_TAGS =
   '^[ \\t]*(\\*|(,[ \\t]*)*(W/)?"[!#-~\\x80-\\xFF]*"([ \\t]*,[ \\t]*((W/)?"[!#-~\\x80-\\xFF]*")?)*)[ \\t]*$';
 
-const header = (name: string, description: string, schema: JsonObject): JsonObject => ({
-  name,
-  in: "header",
-  description,
-  schema,
-});
-
-/** Where the contract has no field for them. */
-const conditions: readonly JsonObject[] = [
-  header(
-    "If-Match",
-    "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +
-      "13.1.1).",
-    { type: "string", pattern: ENTITY_TAGS, examples: ["*", '"2"'] },
-  ),
-  header(
-    "If-None-Match",
-    "Entity tags that the caller holds, or `*`. When the record's is among them, the answer is 304 (RFC 9110, 13.1.2).",
-    { type: "string", pattern: ENTITY_TAGS, examples: ['"2"'] },
-  ),
-];
-
 /** Less is taken too, but tools that make up values would see nothing but timeouts. */
 const A_SECOND_OR_MORE = "^0*[1-9]\\d*(\\.\\d+)?$";
 
-const always = (requestMs: number): JsonObject[] => [
-  header(
+const header = (name: string, description: string, schema: JsonObject) => ({
+  name,
+  in: "header",
+  description,
+  schema: { type: "string", ...schema },
+});
+
+/**
+ * Headers that many operations take, and none has a field for, by what the document calls them. `requestMs` is the longest time
+ * for a request.
+ */
+export const commonParameters = (requestMs: number) => ({
+  IfMatch: header(
+    "If-Match",
+    "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +
+      "13.1.1).",
+    { pattern: ENTITY_TAGS, examples: CONDITION_EXAMPLES["If-Match"] },
+  ),
+  IfNoneMatch: header(
+    "If-None-Match",
+    "Entity tags that the caller holds, or `*`. When the record's is among them, the answer is 304 (RFC 9110, 13.1.2).",
+    { pattern: ENTITY_TAGS, examples: CONDITION_EXAMPLES["If-None-Match"] },
+  ),
+  Prefer: header(
     "Prefer",
     "With `handling=strict` (RFC 7240) a member or query parameter that the operation does not know is an error; " +
       "otherwise it is ignored. Members that only its answer has, such as `id`, are known, and ignored either way.",
-    { type: "string", examples: ["handling=strict"] },
+    { examples: ["handling=strict"] },
   ),
-  header(
+  ServerTimeout: header(
     "X-Server-Timeout",
     "Seconds that the caller gives the request, or a stream until its answer begins: a decimal number, 1 or more. More than " +
       `${requestMs / 1000} is read as that. Less than 1 is taken too, and may be over before there is an answer.`,
-    { type: "string", pattern: A_SECOND_OR_MORE, examples: ["2.5"] },
+    { pattern: A_SECOND_OR_MORE, examples: ["2.5"] },
   ),
-  header(
+  RequestId: header(
     "X-Request-Id",
     "The caller's identifier for the request: 1 to 128 letters, digits and `._:/+=-`. The answer and the logs repeat " +
       "it; anything else, or nothing, is replaced.",
-    { type: "string" },
+    {},
   ),
-];
+});
