@@ -10,18 +10,14 @@ import { credential, isAsked, sessions } from "./session.ts";
 /** Where the gateway is, without a slash at the end. */
 export const baseUrl = new URL(".", document.baseURI).href.replace(/\/$/, "");
 
-/**
- * Sends the credential of the current caller. After the caller has changed, a call is not retried and its answer is dropped.
- */
+/** After the caller has changed, a call is not retried and its answer is dropped. */
 function identified(): Interceptor {
   const session = sessions.peek();
-  const shown = credential.peek();
   const stay = () => {
     if (session !== sessions.peek()) throw new DOMException("The caller has changed.", "AbortError");
   };
   return (next) => async (request) => {
     stay();
-    if (shown) request.header.set("Authorization", `Bearer ${shown}`);
     try {
       const response = await next(request);
       stay();
@@ -38,5 +34,6 @@ function identified(): Interceptor {
 export let petstore: Petstore;
 sessions.subscribe(() => {
   // The outermost interceptor is the first.
-  petstore = createPetstore({ baseUrl, interceptors: [identified(), recorded] });
+  const shown = credential.peek() || undefined;
+  petstore = createPetstore({ baseUrl, credential: shown, interceptors: [identified(), recorded] });
 });

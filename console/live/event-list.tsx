@@ -15,7 +15,7 @@ const FEW = 14;
 export function Events() {
   const kind = useSignal("");
   const held = useSignal<readonly LiveEvent[] | undefined>(undefined);
-  const shown = (held.value ?? events.value).filter((event) => kind.value === "" || event.kind === kind.value);
+  const shown = (held.value ?? events.value).filter((event) => kind.value === "" || event.recordType === kind.value);
   const told = kinds.filter(isTold);
   return (
     <>
@@ -114,11 +114,11 @@ function EventList({ shown, label }: { readonly shown: readonly LiveEvent[]; rea
   }
   return (
     <ol class="events" aria-label={label}>
-      {shown.map(({ id, kind, what, time, record }) => (
-        <li key={`${kind} ${id}`} class="event">
-          <Chip word={what} />
-          <span>{wordsOf(kind, record)}</span>
-          {time && <time dateTime={time.toISOString()}>{when(time)}</time>}
+      {shown.map(({ id, recordType, type, time, record }) => (
+        <li key={`${recordType} ${id}`} class="event">
+          <Chip word={type} />
+          <span>{wordsOf(recordType, record)}</span>
+          {time && <time dateTime={time}>{when(new Date(time))}</time>}
         </li>
       ))}
     </ol>

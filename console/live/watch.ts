@@ -1,15 +1,13 @@
 /**
  * Watches the store by `GET /events`, over one connection for all kinds of records: over HTTP/1.1 a browser opens six to an
- * origin. It uses fetch, since an EventSource can't send a credential. A hidden page holds no connection.
+ * origin. A hidden page holds no connection.
  */
 import { batch } from "@preact/signals";
-import { readLines } from "../../packages/client/lines.ts";
-import { baseUrl } from "../petstore.ts";
+import { baseUrl, petstore } from "../petstore.ts";
 import { type Kind, missed, tell } from "../records/changes.ts";
-import { credential, isAsked, ofCaller, sessions } from "../session.ts";
-import { type LiveEvent, readTold, type Told } from "./events.ts";
+import { isAsked, ofCaller, sessions } from "../session.ts";
+import type { LiveEvent } from "./events.ts";
 import { createFollowing } from "./follow.ts";
-import { refusalOf } from "./refusal.ts";
 import { denied, kinds, liveState } from "./state.ts";
 
 /** Older ones are forgotten. */
@@ -22,30 +20,13 @@ export const events = ofCaller<readonly LiveEvent[]>([]);
 export const eventsUrl = (asked: readonly Kind[]): string =>
   `${baseUrl}/events${asked.length < kinds.length ? `?types=${asked}` : ""}`;
 
-async function* open(asked: readonly Kind[], lastId: string, signal: AbortSignal): AsyncGenerator<Told> {
-  const response = await fetch(eventsUrl(asked), {
-    signal,
-    cache: "no-store",
-    headers: {
-      Accept: "application/x-ndjson",
-      ...(lastId !== "" && { "Last-Event-ID": lastId }),
-      ...(credential.peek() !== "" && { Authorization: `Bearer ${credential.peek()}` }),
-    },
-  });
-  if (!response.ok || !response.body) throw await refusalOf(response);
-  for await (const line of readLines(response.body)) {
-    const told = readTold(line);
-    if (told.error?.code === "UNAUTHENTICATED") isAsked.value = true; // the credential has ended, and so has the stream
-    yield told;
-  }
-}
-
 function take(event: LiveEvent): void {
+  const { id, recordType: kind, record, type } = event;
   // An event may come again after a reconnection.
-  if (events.peek().some(({ id, kind }) => id === event.id && kind === event.kind)) return;
+  if (events.peek().some((other) => id === other.id && kind === other.recordType)) return;
   batch(() => {
     events.value = [event, ...events.peek()].slice(0, MAX_EVENTS);
-    tell({ kind: event.kind, record: event.record, isDeleted: event.what === "deleted", isOwn: false });
+    tell({ kind, record, isDeleted: type === "deleted", isOwn: false });
   });
 }
 
@@ -62,7 +43,7 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
 
 const newFollowing = () =>
   createFollowing({
-    open,
+    watch: (filter, options) => petstore.watch(filter, options),
     take,
     lost: () => void missed.value++,
     deny: (kind) => {

@@ -24,6 +24,7 @@ interface More {
   readonly requestId?: string | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly violations?: readonly Violation[] | undefined;
+  readonly missingScope?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -41,7 +42,11 @@ export class PetstoreError extends Error {
   /** What is wrong with which field, if the code is VALIDATION_FAILED. */
   readonly violations: readonly Violation[] | undefined;
 
-  constructor(code: string, message: string, { status = 0, requestId, retryAfterMs, violations, cause }: More = {}) {
+  /** The scope that the credential lacks, if the code is PERMISSION_DENIED and the petstore named it. */
+  readonly missingScope: string | undefined;
+
+  constructor(code: string, message: string, more: More = {}) {
+    const { status = 0, requestId, retryAfterMs, violations, missingScope, cause } = more;
     super(message, { cause });
     this.code = code as ErrorCode;
     this.status = status;
@@ -49,6 +54,7 @@ export class PetstoreError extends Error {
     this.requestId = requestId;
     this.retryAfterMs = retryAfterMs;
     this.violations = violations;
+    this.missingScope = missingScope;
   }
 
   /** By name, since a program may have two copies of this class: @petstore/testing has its own. */
@@ -84,8 +90,7 @@ export function petstoreError(thrown: unknown): PetstoreError {
   const code = codeOf(cause);
   return new PetstoreError(code, cause.rawMessage, {
     status: OWN.includes(code) ? 0 : (STATUS[code] ?? STATUS_OF[cause.code] ?? 500),
-    requestId: cause.metadata.get("x-request-id") ?? undefined,
-    retryAfterMs: retryAfterOf(cause.metadata),
+    ...toldIn(cause.metadata),
     violations: code === "VALIDATION_FAILED" ? violationsOf(cause) : undefined,
     cause,
   });
@@ -138,8 +143,12 @@ const violationsOf = (error: ConnectError): Violation[] =>
     }),
   );
 
-/** The petstore sends seconds (RFC 9110, section 10.2.3). */
-export function retryAfterOf(headers: Headers): number | undefined {
-  const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
+/** What the headers of an answer say of its error. */
+export function toldIn(headers: Headers): More {
+  const seconds = Number(headers.get("retry-after") ?? Number.NaN); // RFC 9110, 10.2.3
+  return {
+    requestId: headers.get("x-request-id") ?? undefined,
+    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined,
+    missingScope: / scope="([^"]*)"/.exec(headers.get("www-authenticate") ?? "")?.[1], // RFC 6750, 3
+  };
 }

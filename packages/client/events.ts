@@ -1,6 +1,6 @@
 /** Watches all kinds of records by one connection: `GET /events`, as lines of JSON. */
 import type { Calls } from "./calls.ts";
-import { PetstoreError, retryAfterOf } from "./errors.ts";
+import { PetstoreError, toldIn } from "./errors.ts";
 import { type CloudEvent, readLines, recordIn } from "./lines.ts";
 import type { Category, InventoryItem, Order, Pet } from "./records.ts";
 import {
@@ -33,13 +33,15 @@ export interface StoreFilter<R extends RecordType> {
   readonly resumeToken?: string | undefined;
 }
 
+/** What happened to a record. */
+export type StoreEvent<R extends RecordType = RecordType> = { [K in R]: Change<RecordTypes[K]> & Of<K> }[R];
+
 /** What happens in the store. It is watched and resumed as the records of one kind are. */
 export type WatchStore = <R extends RecordType = RecordType, S extends boolean = false>(
   filter?: StoreFilter<R> & { readonly snapshot?: S | undefined },
   options?: WatchOptions,
 ) => AsyncGenerator<
-  | { [K in R]: Change<RecordTypes[K]> & Of<K> }[R]
-  | (S extends true ? { [K in R]: Present<RecordTypes[K]> & Of<K> }[R] | SnapshotMark : never)
+  StoreEvent<R> | (S extends true ? { [K in R]: Present<RecordTypes[K]> & Of<K> }[R] | SnapshotMark : never)
 >;
 
 const LINES = "application/x-ndjson";
@@ -79,11 +81,7 @@ const nobody = (answer: string) => new PetstoreError("UNREACHABLE", `no petstore
 async function refusal(response: Response): Promise<PetstoreError> {
   const record = (await response.json().catch(() => undefined)) as Refusal | undefined;
   if (typeof record?.code !== "string") return nobody(`${response.status}`);
-  return new PetstoreError(record.code, record.message, {
-    status: record.status,
-    requestId: response.headers.get("x-request-id") ?? undefined,
-    retryAfterMs: retryAfterOf(response.headers),
-  });
+  return new PetstoreError(record.code, record.message, { status: record.status, ...toldIn(response.headers) });
 }
 
 interface Refusal {

@@ -127,6 +127,20 @@ describe("a watch goes on where its stream ended", () => {
     expect(shown).toEqual(["first", "second", "none"]);
   });
 
+  test("and says when a stream has begun, and when and by what it has ended", async () => {
+    const { serve } = inTurn(
+      saying([heartbeat(1), told(2)]),
+      failing(unavailable()),
+      saying([told(3)], unavailable()),
+      saying([told(4)]),
+    );
+    const heard: string[] = [];
+    const onConnection = (isOpen: boolean, error?: PetstoreError) =>
+      heard.push(isOpen ? "open" : (error?.code ?? "ended"));
+    await take(petsOf(serve).watch({}, { onConnection }), 3);
+    expect(heard).toEqual(["open", "ended", "UNAVAILABLE", "open", "UNAVAILABLE", "open"]);
+  });
+
   test("with the filter of the first", async () => {
     const { serve, asked } = inTurn(saying([told(1)]), saying([told(2)]));
     await take(petsOf(serve).watch({ petId: 7, categoryId: 3 }), 2);

@@ -1,7 +1,7 @@
 /** Watches changes without a gap, however often the stream ends. */
 import type { DescMessage, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import type { CallOptions, Calls } from "./calls.ts";
-import { type ErrorCode, petstoreError } from "./errors.ts";
+import { type ErrorCode, type PetstoreError, petstoreError } from "./errors.ts";
 import { recordOf } from "./records.ts";
 import { untilSilent } from "./silence.ts";
 
@@ -45,7 +45,10 @@ export type SnapshotMark =
   /** The end of the existing records. Changes follow. */
   | { readonly type: "synced"; readonly resumeToken: string };
 
-export type WatchOptions = Pick<CallOptions, "signal" | "headers">;
+export interface WatchOptions extends Pick<CallOptions, "signal" | "headers"> {
+  /** Is told when a stream has begun, and when one has ended, with the error if it was by one: then another one is opened. */
+  readonly onConnection?: ((isOpen: boolean, error?: PetstoreError) => void) | undefined;
+}
 
 export interface Resumable {
   readonly resumeToken?: string | undefined;
@@ -66,39 +69,39 @@ export async function* resumed(
   name: string,
   open: (resumeToken: string, signal: AbortSignal) => AsyncIterable<StreamItem>,
   filter: Resumable,
-  { signal }: WatchOptions,
+  { signal, onConnection }: WatchOptions,
   { random, sleep, logger }: Pick<Calls, "random" | "sleep" | "logger">,
 ): AsyncGenerator<object> {
   let { resumeToken = "" } = filter;
   let isKnown = false;
   for (let attempt = 1; !signal?.aborted; attempt++) {
-    let pause = 0;
-    let why = "the stream has ended";
+    let error: PetstoreError | undefined;
     try {
       for await (const item of untilSilent((own) => open(resumeToken, own), signal, sleep)) {
         if (signal?.aborted) return;
         if (filter.snapshot && !resumeToken) yield { type: "snapshot" };
         if (signal?.aborted) return; // meanwhile
         isKnown = true;
+        if (attempt > 0) onConnection?.(true);
         attempt = 0;
         resumeToken = item.resumeToken;
         if (item.event) yield { ...item.event, resumeToken };
       }
     } catch (thrown) {
       if (signal?.aborted) return;
-      const error = petstoreError(thrown);
+      error = petstoreError(thrown);
       const beginsAgain = error.code === "EVENTS_EXPIRED" && filter.snapshot && resumeToken;
       // A stream ends when its credential becomes invalid. The next one asks for a new credential.
       const isPassing = PASSING.includes(error.code) || (error.code === "UNAUTHENTICATED" && attempt === 0);
       const isOver = !isPassing || (!isKnown && attempt === MAX_FIRST_ATTEMPTS);
       if (isOver && !beginsAgain) throw error;
       if (beginsAgain) resumeToken = "";
-      pause = error.retryAfterMs ?? 0;
-      why = error.code;
     }
     if (signal?.aborted) return;
-    pause = Math.max(random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt), pause);
-    logger?.warn(`${name}: ${why}, again in ${Math.round(pause)} ms`);
+    onConnection?.(false, error);
+    const jitter = random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);
+    const pause = Math.max(jitter, error?.retryAfterMs ?? 0);
+    logger?.warn(`${name}: ${error?.code ?? "the stream has ended"}, again in ${Math.round(pause)} ms`);
     await sleep(pause, signal);
   }
 }
