@@ -1,12 +1,14 @@
 /**
- * A client's path to a service, as one list of layers. From the caller inwards: retry, ambiguous failures, load balancing
+ * A client's path to a service, as one list of layers. From the caller inwards: durations, retry, ambiguous failures, load balancing
  * over the replicas, and to each replica one connection with one link, on which calls of one tick are sent together.
  */
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
+import type { CallEnded } from "../call-ended.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
+import { withDurations } from "./durations.ts";
 import { withAmbiguousFailures } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import { openReplica, type ReplicaOptions } from "./replica.ts";
@@ -14,12 +16,13 @@ import { withRetry } from "./retry.ts";
 
 export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
   readonly errors: ErrorCatalogue;
+  readonly callEnded?: CallEnded | undefined;
 }
 
 type Layer = (next: Transport, deps: PipelineDeps) => Transport;
 
 /** The layers above load balancing, outermost first. */
-const layers: readonly Layer[] = [withRetry, withAmbiguousFailures];
+const layers: readonly Layer[] = [withDurations, withRetry, withAmbiguousFailures];
 
 /** Puts a client's layers around a transport that reaches the service. */
 export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>

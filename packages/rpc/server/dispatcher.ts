@@ -19,6 +19,7 @@ import { NO_ROOM } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { type Call, type Principal, requestIdOf, SEEN_HEADER } from "../call.ts";
+import type { CallEnded } from "../call-ended.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, type StoreFailureOf } from "../errors/translate.ts";
 import { createAuthorization } from "./authorization.ts";
@@ -60,6 +61,13 @@ export interface Dispatcher {
    * others with UNAVAILABLE.
    */
   drain(): void;
+  /** What there is at the moment. */
+  readonly load: {
+    /** Unary calls that may be under way, and those that are. */
+    limit(): number;
+    underWay(): number;
+    streams(): number;
+  };
   /** Adds every service to a Connect router. */
   routes(router: ConnectRouter): void;
 }
@@ -81,6 +89,7 @@ export interface DispatcherOptions {
   readonly streamLimits?: StreamLimits;
   /** How long streams may go on once the process stops, in milliseconds. */
   readonly drainMs?: number;
+  readonly callEnded?: CallEnded | undefined;
 }
 
 /** Enough for a last message over a slow network, and less than a server that closes gives running requests. */
@@ -97,6 +106,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     maxCalls = 10_000,
     streamLimits = defaultStreamLimits,
     drainMs = DRAIN_MS,
+    callEnded = () => {},
   } = options;
   const { rpcError } = errors;
   const translation = createErrorTranslation(errors, options.storeFailureOf);
@@ -125,7 +135,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   const admission = createAdmission(deps);
   const logShed = createShedLog(deps);
-  const runs = createRuns({ deps, errors, translation, admission, maxCalls });
+  const runs = createRuns({ deps, errors, translation, admission, maxCalls, callEnded });
   const ready = () => preparing;
   const streamCalls = createStreamCalls({ runs, errors, authorization, limits: streamLimits, drainMs, ready });
 
@@ -133,7 +143,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     if (!methods.get(methodName(method))?.isSheddable || isPeer || authorization.isTrusted(headers)) return;
     if (admission.letIn(method, origin?.network, origin?.response)) return;
     logShed(method);
-    throw rpcError("OVERLOADED", NO_ROOM);
+    throw runs.refused(method, rpcError("OVERLOADED", NO_ROOM));
   }
 
   function admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal> {
@@ -141,7 +151,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       const requestId = requestIdOf(headers, deps.random);
       const failure = translation.toRpcError(thrown, { requestId });
       runs.logFailure({ rpc: methodName(method), requestId }, failure, thrown);
-      throw failure;
+      throw runs.refused(method, failure);
     };
     try {
       const principal = authorization.admit(method, headers, isPeer);
@@ -201,7 +211,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       tellSeen(run, seen, failure.metadata);
       throw failure;
     } finally {
-      runs.log(run, failure, thrown);
+      runs.end(run, failure, thrown);
     }
   }
 
@@ -226,6 +236,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     invoke,
     stream,
     drain: streamCalls.drain,
+    load: { limit: admission.limit, underWay: admission.underWay, streams: streamCalls.count },
     routes: (router) => addRoutes(router, [...methods.values()], { invoke, stream }),
   };
 }

@@ -13,6 +13,7 @@ export function createOpenStreams({ streams, streamsPerCaller }: StreamLimits) {
   const all = new Map<string | undefined, number>();
   let count = 0;
   return {
+    count: () => count,
     /**
      * Counts one more stream, and returns a function that stops counting it. If the limit is reached, returns a message for the
      * caller instead. An undefined `caller` is one of the system's own processes, which has counted its own callers.

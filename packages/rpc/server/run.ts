@@ -6,6 +6,7 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { validate } from "connect-transcoder/validation/validate";
 import type { Admission } from "../admission/admission.ts";
 import { type CallContext, openCall, type Principal } from "../call.ts";
+import type { CallEnded } from "../call-ended.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { type ErrorTranslation, NOT_BEGUN, outOfTime, violationError } from "../errors/translate.ts";
 import type { StreamHandler, UnaryHandler } from "./handlers.ts";
@@ -62,6 +63,7 @@ export interface RunOptions {
   readonly admission: Admission;
   /** While this many unary calls run, new ones of public services are refused. */
   readonly maxCalls: number;
+  readonly callEnded: CallEnded;
 }
 
 export interface Run {
@@ -73,7 +75,7 @@ export interface Run {
 
 export type Runs = ReturnType<typeof createRuns>;
 
-export function createRuns({ deps, errors, translation, admission, maxCalls }: RunOptions) {
+export function createRuns({ deps, errors, translation, admission, maxCalls, callEnded }: RunOptions) {
   const { rpcError } = errors;
   const { isBug, toRpcError } = translation;
 
@@ -85,15 +87,22 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
     else deps.log.debug({ ...line, code: Code[failure.code] }, failure.rawMessage);
   }
 
+  /** What a call fails with that is not begun. */
+  function refused(method: DescMethod, failure: RpcError): RpcError {
+    callEnded(method, 0, failure);
+    return failure;
+  }
+
   /** Throws OVERLOADED or DEADLINE_EXCEEDED for a call that is not begun. */
   function begin({ method, limited }: Entry, incoming: Incoming, admitted: Admitted, maxTimeoutMs: number): Run {
     if (limited && isUnary(method) && admission.underWay() >= maxCalls)
-      throw rpcError("OVERLOADED", "The service has too much to do. Try again in a second.");
+      throw refused(method, rpcError("OVERLOADED", "The service has too much to do. Try again in a second."));
     const { headers, timeoutMs } = incoming;
     const signal = writes({ method }) ? undefined : incoming.signal;
     const call = openCall({ headers, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
     const started = deps.clock(); // not before its deadline is known, or a call without time left could seem to have some
-    if (admission.isTooLate(method, call.deadline - started)) throw rpcError("DEADLINE_EXCEEDED", NOT_BEGUN);
+    if (admission.isTooLate(method, call.deadline - started))
+      throw refused(method, rpcError("DEADLINE_EXCEEDED", NOT_BEGUN));
     return { call, started, method };
   }
 
@@ -112,14 +121,17 @@ export function createRuns({ deps, errors, translation, admission, maxCalls }: R
   const failed = (run: Run, thrown: unknown): RpcError =>
     toRpcError(thrown, { requestId: run.call.requestId, isLate: isLate(run), writes: writes(run) });
 
-  function log({ method, call, started }: Run, failure: RpcError | undefined, thrown: unknown): void {
+  /** To be called once, at the end of a call that was begun. */
+  function end({ method, call, started }: Run, failure: RpcError | undefined, thrown: unknown): void {
     const { requestId, caller, signal } = call;
-    const line = { rpc: methodName(method), requestId, caller, ms: Math.round(deps.clock() - started) };
+    const ms = deps.clock() - started;
+    callEnded(method, ms, failure, call);
+    const line = { rpc: methodName(method), requestId, caller, ms: Math.round(ms) };
     if (failure) logFailure(line, failure, thrown, signal?.aborted);
     else deps.log.debug(line, "served");
   }
 
-  return { begin, validated, isLate, late, failed, log, logFailure };
+  return { begin, refused, validated, isLate, late, failed, end, logFailure };
 }
 
 /** A temporary failure is logged without its stack, and with what caused it. */

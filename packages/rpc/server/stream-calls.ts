@@ -63,7 +63,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     if (!limited) return nothing;
     const caller = isPeer ? undefined : callerName(principal, () => `${origin?.network}`);
     const free = (isDiagnostic ? openDiagnostics : openStreams).enter(caller);
-    if (typeof free === "string") throw rpcError("TOO_MANY_STREAMS", free);
+    if (typeof free === "string") throw runs.refused(method, rpcError("TOO_MANY_STREAMS", free));
     origin?.countAsStream();
     const stopRechecks = authorization.recheck(method, headers, isPeer, end);
     return () => {
@@ -131,7 +131,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     clearTimeout(open.timer);
     end(open);
     open.leave(); // it may have been ended before `countStream` returned
-    runs.log(open.run, failure, thrown);
+    runs.end(open.run, failure, thrown);
   }
 
   const next = (open: OpenStream) =>
@@ -186,5 +186,5 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     setTimeout(endAll, drainMs).unref();
   }
 
-  return { stream, drain };
+  return { stream, drain, count: () => streams.size };
 }
