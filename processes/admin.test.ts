@@ -46,18 +46,30 @@ const put = (url: string | undefined, body: string, headers = {}) =>
 
 test("it says whether the process lives and is ready, and what there is", async () => {
   const { url, routes } = await open();
-  expect(await ask(url, "/healthz")).toMatchObject({ status: 200, body: { status: "ok" } });
+  for (const probe of ["/healthz", "/livez"])
+    expect(await ask(url, probe)).toMatchObject({ status: 200, body: { status: "ok" } });
+  expect(await ask(url, "/startupz")).toMatchObject({ status: 503, body: { status: "starting" } });
   expect(await ask(url, "/readyz?now")).toMatchObject({ status: 503, headers: { "cache-control": "no-store" } });
   routes.set("GET /readyz", async () => ({ status: 200, body: { status: "ready" } }));
   expect(await ask(url, "/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
   expect(await ask(url, "/readyz", { method: "HEAD" })).toMatchObject({ status: 200, body: "" });
-  const message = "Here are GET /healthz, GET /readyz, PUT /thing.";
+  const message = "Here are GET /healthz, GET /livez, GET /startupz, GET /readyz, PUT /thing.";
   expect(await ask(url, "/thing")).toMatchObject({ status: 404, body: { message } });
   expect(audited()).toEqual([]);
 });
 
 test("there is none if none is wanted", async () => {
   expect((await openAdmin({ admin: undefined, allowedHosts: [] }, log, stack)).url).toBeUndefined();
+});
+
+test("a text is sent as it is, and depends on what the caller accepts", async () => {
+  const { url, routes } = await open();
+  routes.set("GET /text", (_body, query, accept) => ({ status: 200, text: `"${query} ${accept}"`, type: "text/x" }));
+  expect(await ask(url, "/text?a=1", { headers: { accept: "text/*" } })).toMatchObject({
+    status: 200,
+    body: "a=1 text/*",
+    headers: { "content-type": "text/x" },
+  });
 });
 
 test("a change leaves a line in the log", async () => {

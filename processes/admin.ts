@@ -18,12 +18,15 @@ export interface AdminAnswer {
   readonly status: number;
   /** Sent as JSON. */
   readonly body?: object;
+  /** Sent as it is, with its type. */
+  readonly text?: string;
+  readonly type?: string;
 }
 
 /** By method and path. A GET reads; all others change something, and are called one after the other. */
 export type AdminRoutes = Map<
   `${"GET" | "POST" | "PUT"} /${string}`,
-  (body: string) => AdminAnswer | Promise<AdminAnswer>
+  (body: string, query: URLSearchParams, accept: string | undefined) => AdminAnswer | Promise<AdminAnswer>
 >;
 
 export interface Admin {
@@ -37,6 +40,9 @@ const MAX_CONNECTIONS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 /** Of a body that is logged, in characters. */
 const MAX_LOGGED = 500;
+const ALIVE: AdminAnswer = { status: 200, body: { status: "ok" } };
+/** For `GET /startupz`, once a process has started. */
+export const STARTED: AdminAnswer = { status: 200, body: { status: "started" } };
 /** How long a request may take to arrive, in milliseconds. */
 const REQUEST_MS = 10_000;
 
@@ -52,7 +58,9 @@ export async function openAdmin(
   stack: AsyncDisposableStack,
 ): Promise<Admin> {
   const routes: AdminRoutes = new Map([
-    ["GET /healthz", () => ({ status: 200, body: { status: "ok" } })],
+    ["GET /healthz", () => ALIVE],
+    ["GET /livez", () => ALIVE], // if its event loop turns
+    ["GET /startupz", () => ({ status: 503, body: { status: "starting" } })], // until it has started
     ["GET /readyz", () => ({ status: 503, body: { status: "not ready" } })], // until the process can say
   ]);
   if (!admin) return { routes, url: undefined };
@@ -68,13 +76,15 @@ export async function openAdmin(
   }
 
   async function answer(request: IncomingMessage): Promise<AdminAnswer> {
-    const asked = `${request.method === "HEAD" ? "GET" : request.method} ${splitTarget(request.url ?? "").path}`;
+    const { path, query } = splitTarget(request.url ?? "");
+    const asked = `${request.method === "HEAD" ? "GET" : request.method} ${path}`;
     const route = routes.get(asked as "GET /healthz");
     if (!route) return problem(404, `Here are ${[...routes.keys()].join(", ")}.`);
-    if (asked.startsWith("GET ")) return route("");
+    const run = (body: string) => route(body, new URLSearchParams(query), request.headers.accept);
+    if (asked.startsWith("GET ")) return run("");
     const refusal = refusalOf(request);
     const body = refusal === undefined ? await bodyOf(request) : "";
-    const call = () => (refusal === undefined ? route(body) : problem(403, refusal));
+    const call = () => (refusal === undefined ? run(body) : problem(403, refusal));
     const turn = last.then(call).catch(failed);
     last = turn;
     const result = await turn;
@@ -93,11 +103,16 @@ export async function openAdmin(
   }
 
   const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, async (request, response) => {
-    const { status, body } = await answer(request).catch(failed);
+    const {
+      status,
+      body,
+      text = body && JSON.stringify(body),
+      type = "application/json",
+    } = await answer(request).catch(failed);
     const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
     if (!request.complete) response.setHeader("connection", "close");
-    if (body === undefined) return response.writeHead(status, headers).end();
-    response.writeHead(status, { ...headers, "content-type": "application/json" }).end(JSON.stringify(body));
+    if (text === undefined) return response.writeHead(status, headers).end();
+    response.writeHead(status, { ...headers, "content-type": type }).end(text);
   });
   server.maxConnections = MAX_CONNECTIONS;
   const port = await listen(server, admin, adminListenAdvice);
