@@ -18,6 +18,8 @@ export interface StoreConfig {
 export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   /** The store can no longer be trusted: log the error and end the process. Called at most once. */
   readonly onFatal: (error: unknown) => void;
+  /** A list has left out a document of this collection, because it can't be read. */
+  readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
   /** Called with what the opening waits for, whenever that changes. */
   readonly waitsFor?: (what: string) => void;
 }

@@ -317,4 +317,10 @@ export class NotWritable extends Error {
 /** What is stored is not what this version of the petstore can have written. The message names it, for the operator. */
 export class Corrupt extends Error {
   override readonly name = "Corrupt";
+  /** That of the document, if it is one. */
+  readonly collection: string | undefined;
+  constructor(message: string, { collection, ...options }: ErrorOptions & { readonly collection?: string } = {}) {
+    super(message, options);
+    this.collection = collection;
+  }
 }

@@ -35,16 +35,22 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   try {
     doc = readBson(bytes) ?? deserialize(bytes);
   } catch (cause) {
-    throw new Corrupt(`Document ${String(peek(bytes)._id)} of ${name} can't be read: restore a backup.`, { cause });
+    throw new Corrupt(`Document ${String(peek(bytes)._id)} of ${name} can't be read: restore a backup.`, {
+      cause,
+      collection: name,
+    });
   }
   if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
-    throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`);
+    throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`, {
+      collection: name,
+    });
   }
   const wrong = document?.(doc);
   if (wrong !== undefined) {
     throw new Corrupt(
       `Document ${String(doc._id)} of ${name} is not as this petstore writes it (${wrong}): ` +
         "upgrade it if a newer one wrote this, or restore a backup.",
+      { collection: name },
     );
   }
   return doc as T;

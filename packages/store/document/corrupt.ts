@@ -12,11 +12,16 @@ const MAX_LEFT_OUT = 1_000;
 
 export type Report = (error: Corrupt) => void;
 
-/** Logs documents that can't be read: each once an hour, and at most 1,000 of them an hour. */
-export function reporting(log: Pick<EngineContext["log"], "error">, clock: Clock): Report {
+/** Logs documents that can't be read: each once an hour, and at most 1,000 of them an hour. `onCorrupt` is told each time. */
+export function reporting(
+  log: Pick<EngineContext["log"], "error">,
+  clock: Clock,
+  onCorrupt: (collection: string | undefined) => void = () => {},
+): Report {
   const told = new Set<string>();
   let since = clock();
   return (error) => {
+    onCorrupt(error.collection);
     if (clock() >= since + REPORT_INTERVAL_MS) {
       told.clear();
       since = clock();

@@ -164,7 +164,8 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   const docOf = ({ _id, doc: bytes }: Row): T => {
     const doc = frozen(decode<T>(bytes, declaration));
     if (doc._id === _id) return doc;
-    throw new Corrupt(`Document ${_id} of ${declaration.name} has the _id ${doc._id}: restore a backup.`);
+    const { name } = declaration;
+    throw new Corrupt(`Document ${_id} of ${name} has the _id ${doc._id}: restore a backup.`, { collection: name });
   };
   const find = (_id: Id): Row[] => {
     checkId(_id);

@@ -24,6 +24,7 @@ export { sharedClients } from "./clients.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   readonly waitsFor?: (what: string) => void;
+  readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
   /** By default each store has clients of its own. */
   readonly openClients?: typeof openClients | undefined;
 }
@@ -41,7 +42,7 @@ const FORMAT = 3;
  */
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;
-  const report = reporting(log, clock);
+  const report = reporting(log, clock, options.onCorrupt);
   const clients = (options.openClients ?? openClients)(uri);
   const { calls, hasSeveralMembers, turns } = clients;
   const database = openDatabase(calls, databaseName(uri, service), hasSeveralMembers);

@@ -37,7 +37,9 @@ export interface Stored<T extends Doc = Doc> {
 export function readStored<T extends Doc>(bytes: Uint8Array, kind: Kind): Stored<T> {
   const { [FIELD]: operations, ...doc } = decode<Doc & { readonly [FIELD]?: readonly Entry[] }>(bytes, kind);
   if (!Array.isArray(operations)) {
-    throw new Corrupt(`Document ${doc._id} of ${kind.name} was not written by the petstore: restore a backup.`);
+    const { name } = kind;
+    const message = `Document ${doc._id} of ${name} was not written by the petstore: restore a backup.`;
+    throw new Corrupt(message, { collection: name });
   }
   return { doc: frozen(doc as unknown as T), operations };
 }

@@ -20,6 +20,7 @@ export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> 
   readonly log: Pick<EngineContext["log"], "error" | "warn" | "info">;
   /** It is unknown what is on disk, or the files are gone (`NotWritable`): the process has to end. Called once. */
   readonly onFatal: (error: unknown) => void;
+  readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
 }
 
 /**
@@ -37,7 +38,7 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
 export function embeddedStore(
   db: DatabaseSync,
   path: string,
-  { clock, sleep, log, onFatal }: EmbeddedOptions,
+  { clock, sleep, log, onFatal, onCorrupt }: EmbeddedOptions,
   writeAheadLog = openLog(db),
 ): Store {
   const checkpoints = takeCheckpoints(db, isFull);
@@ -100,7 +101,7 @@ export function embeddedStore(
     next: sequences.next,
     close: () => (closing ??= close()),
   };
-  return tableStore(engine, { clock, sleep, report: reporting(log, clock) });
+  return tableStore(engine, { clock, sleep, report: reporting(log, clock, onCorrupt) });
 }
 
 function inTransaction(db: DatabaseSync, work: () => void): void {
