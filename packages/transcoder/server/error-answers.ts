@@ -13,6 +13,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The headers of an operation that is on its way out, for a request's target. */
     endingHeaders?: ((target: string) => Record<string, string>) | undefined;
+    /** The path of an operation, with the names of its parameters in braces. */
+    template?: string;
   }
 }
 
