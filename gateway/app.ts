@@ -22,19 +22,18 @@ import {
 } from "connect-transcoder";
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
+import { createMetrics, type Metrics } from "../processes/metrics.ts";
 import { type Auth, addAdmission } from "./auth.ts";
 import type { Cors } from "./cors.ts";
 import { neededMethods } from "./events/needed-methods.ts";
 import { createShedding, keepResponses, refuseWithoutMemory } from "./overload.ts";
 import { createRates, type RatesOptions } from "./rates/counting.ts";
+import { CALLER_LEFT, recordRequests } from "./requests.ts";
 import { countStreams, type StreamsOptions } from "./streams.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
-
-/** The status in the log of a request that got no answer because its caller left, as nginx has it. */
-const CALLER_LEFT = 499;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -73,6 +72,8 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   readonly draining?: AbortSignal | undefined;
   /** By default answers carry no CORS headers. */
   readonly cors?: Cors | undefined;
+  /** By default metrics that nobody reads. */
+  readonly metrics?: Metrics | undefined;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly GatewayPlugin[];
 }
@@ -82,7 +83,7 @@ type Layer = (app: FastifyInstance) => PromiseLike<unknown> | unknown;
 
 /** Returns the gateway ready, but not listening. @throws Error when an annotation of a service can't be served */
 export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { log, auth, checkHost, cors, connections, tls, limits, plugins = [] } = options;
+  const { log, auth, checkHost, cors, connections, tls, limits, plugins = [], metrics = createMetrics() } = options;
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
@@ -94,12 +95,15 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   };
   const rates = createRates(options);
   const moreHeaders = (request: IncomingMessage) => ({ ...cors?.headers(request), ...rates.refused(request) });
-  const { early, letIn } = createShedding({ ...options, ...served, moreHeaders });
+  const { recorded, note, layer: noteRoutes } = recordRequests(metrics, options);
+  const { early, letIn } = createShedding({ ...options, ...served, moreHeaders, onEarly: note });
 
   // What a request passes on its way from the port (`packages/rpc/http`) to its operation or RPC, as one list from top to
   // bottom. A request that is wrong in several ways is refused by the first layer that looks at one of them.
-  // Before Fastify there is `early` alone: 503, no room or no memory for an operation, by verb and path alone.
+  // Before Fastify there are `recorded`, which refuses nothing, and `early`: 503, no room or no memory for an operation, by verb
+  // and path alone.
   const hooks: readonly Layer[] = [
+    noteRoutes, // refuses nothing
     keepResponses, // refuses nothing
     logRequests(log), // refuses nothing
     (app) => markArrivals(app, served), // refuses nothing; makes a record of what is thrown below
@@ -119,14 +123,18 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
       behindAnswers(socket, () => refuse?.call(this, error, socket));
     },
     serverFactory: (listener) =>
-      createOnePortServer(early(listener), { ...defaultLimits, ...connections, ...portLimits(limits) }, { tls, log }),
+      createOnePortServer(
+        recorded(early(listener)),
+        { ...defaultLimits, ...connections, ...portLimits(limits) },
+        { tls, log },
+      ),
     // Otherwise Fastify loads its JSON schema compilers, which no route needs.
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     loggerInstance: log as FastifyBaseLogger,
     // A layer logs one line per request, after its answer was sent.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
-  addAdmission(app, auth, { letIn, count: rates.count, countStream: countStreams(options) });
+  addAdmission(app, auth, { letIn, count: rates.count, countStream: countStreams({ ...options, metrics }) });
   for (const add of hooks) await add(app);
   return app;
 }

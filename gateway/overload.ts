@@ -1,11 +1,18 @@
 /** Load shedding: refuses calls that a service has no room for. */
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
 import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-budget";
 import type { Runtime } from "@petstore/runtime/clock";
-import { type EarlyRefusals, HttpError, isGone, refuseEarly, type TranscoderOptions } from "connect-transcoder";
+import {
+  type EarlyRefusals,
+  HttpError,
+  isGone,
+  type Operation,
+  refuseEarly,
+  type TranscoderOptions,
+} from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RatesOptions } from "./rates/counting.ts";
 
@@ -25,10 +32,12 @@ export interface SheddingOptions extends TranscoderOptions, RatesOptions, Pick<R
   readonly clock: Runtime["clock"];
   readonly services: readonly (TranscoderOptions["services"][number] & { readonly admission?: Admission })[];
   readonly moreHeaders: EarlyRefusals["moreHeaders"];
+  /** Told of requests that are refused before Fastify sees them. */
+  readonly onEarly: (request: IncomingMessage, operation: Operation) => void;
 }
 
 export function createShedding(options: SheddingOptions) {
-  const { services, addressOf } = options;
+  const { services, addressOf, onEarly } = options;
   const admissions = new Map(services.map(({ desc, admission }) => [desc.typeName, admission]));
   const logShed = createShedLog(options);
   const admissionOf = ({ parent }: DescMethod) => admissions.get(parent.typeName);
@@ -38,10 +47,12 @@ export function createShedding(options: SheddingOptions) {
       {
         ...options,
         error: OVERLOADED,
-        refuses(request, { method }) {
+        refuses(request, operation) {
+          const { method } = operation;
           const hasRoom = !isRefused(request) && admissionOf(method)?.hasRoom(method, addressOf(request)) !== false;
           if (hasRoom) return false;
           logShed(method);
+          onEarly(request, operation);
           return true;
         },
       },

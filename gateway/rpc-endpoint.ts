@@ -55,6 +55,7 @@ async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Pro
       try {
         await app.admit(request, context.method);
       } catch (thrown) {
+        app.countRefusal(thrown);
         throw toRpcError(thrown, context);
       }
       ensureQuery(context, errors);

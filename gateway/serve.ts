@@ -14,9 +14,11 @@ import { seededRandom } from "@petstore/runtime/seeded-random";
 import { effectiveDates, type JsonObject, logUnknownValues, operationsOf } from "connect-transcoder";
 import { errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
+import { STARTED } from "../processes/admin.ts";
 import { type Common, openCommon, type PathTo, pathsOverNetwork } from "../processes/common.ts";
 import { asksNobody } from "../processes/config.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
+import { METRICS } from "../processes/metrics.ts";
 import { buildGateway } from "./app.ts";
 import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
@@ -41,7 +43,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
-export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "authentication" | "tls"> {
+export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "metrics" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   /** By default there are those of FAULTS_FILE. */
   readonly faults?: Faults | undefined;
@@ -50,7 +52,7 @@ export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "a
 /** Opens the gateway, ready to take requests; the stack closes it. Resolves to its address. */
 export async function openGateway(
   config: GatewayConfig,
-  { log, time, admin, authentication, tls, pathTo, ...parts }: GatewayParts,
+  { log, time, admin, metrics, authentication, tls, pathTo, ...parts }: GatewayParts,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { basePath, limits, deprecation, lameDuckMs, rate } = config;
@@ -60,6 +62,8 @@ export async function openGateway(
   const services = publicServices.map(({ name, desc }) => {
     const { replicas, ...all } = pathTo(name);
     const admission = createAdmission(time);
+    metrics.read(METRICS.limit, (tell) => tell(admission.limit(), "gateway", name));
+    metrics.read(METRICS.running, (tell) => tell(admission.underWay(), "gateway", name));
     const transport = withAdmission(withSeen(all, seen), admission, errors);
     return { name, desc, transport, replicas, admission };
   });
@@ -99,6 +103,7 @@ export async function openGateway(
     basePath,
     deprecation,
     cors: cors(config.corsOrigins),
+    metrics,
     plugins: [
       petstoreConsole({ basePath }),
       docs({ basePath, document: () => documentOf({ ...config, publicUrl }) }),
@@ -123,6 +128,7 @@ export async function openGateway(
         "keys, in which equal keys meet. AUTH_MODE tells callers apart.",
     );
   if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
+  admin.routes.set("GET /startupz", () => STARTED);
   return localUrl + basePath;
 }
 

@@ -8,6 +8,7 @@ import { countAsStream } from "@petstore/rpc/http/one-port";
 import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import { HttpError, isGone } from "connect-transcoder";
 import type { FastifyRequest } from "fastify";
+import { METRICS, type Metrics } from "../processes/metrics.ts";
 
 export interface StreamsOptions {
   readonly streams?: StreamLimits | undefined;
@@ -35,8 +36,13 @@ export type CountStream = (
   recheck: (end: (error: unknown) => void) => (() => void) | undefined,
 ) => void;
 
-export function countStreams({ streams = defaultStreamLimits, addressOf }: StreamsOptions): CountStream {
+export function countStreams({
+  streams = defaultStreamLimits,
+  addressOf,
+  metrics,
+}: StreamsOptions & { readonly metrics: Metrics }): CountStream {
   const openStreams = createOpenStreams(streams);
+  metrics.read(METRICS.streams, (tell) => tell(openStreams.count(), "gateway"));
   return (request, { methodKind }, principal, recheck) => {
     const { raw, response } = request;
     if (methodKind === "unary" || !response || isGone(response)) return;

@@ -61,7 +61,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     const services = new Map<ServiceName, OpenService>();
     // Only to each other: what an old world is still doing must not reach the next one.
     const none = () => {};
-    const parts = { ...common, pathTo: pathsInMemory(() => services, time), waitsFor: none, failpoint: none };
+    const parts = { ...common, pathTo: pathsInMemory(() => services, common), waitsFor: none, failpoint: none };
     const open = async (name: ServiceName) => {
       const store = async () => openMemory({ data: data.get(name) ?? emptyData(), clock: time.clock });
       services.set(name, await openService(serviceConfig(environment, name), { ...parts, openStore: store }, world));
@@ -90,7 +90,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
 
   async function fillShop(services: Services, seed: number, pets: number): Promise<void> {
     const serviceOf = new Map(publicServices.map(({ name, desc }) => [desc.typeName, name]));
-    const to = pathsInMemory(() => services, time);
+    const to = pathsInMemory(() => services, common);
     const pathOf = (typeName: string) => to(serviceOf.get(typeName) as ServiceName);
     const transport: Parameters<typeof createPetstore>[0] = {
       transport: {
@@ -110,7 +110,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
   stack.defer(() => world[Symbol.asyncDispose]());
   const url = await openGateway(
     config,
-    { ...common, faults, pathTo: pathsInMemory(() => world.services, time) },
+    { ...common, faults, pathTo: pathsInMemory(() => world.services, common) },
     stack,
   );
 

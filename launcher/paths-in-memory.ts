@@ -1,17 +1,20 @@
 /** The ways to services of the same process. */
 import { pipeline } from "@petstore/rpc/client/pipeline";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
-import type { PathTo, Time } from "../processes/common.ts";
+import type { Common, PathTo } from "../processes/common.ts";
 import { errors } from "../processes/errors.ts";
 import type { ServiceName } from "../processes/names.ts";
 import type { OpenService } from "../services/open.ts";
 
 /** Services that call each other are opened one after another, so each is looked up when it is called. */
-export function pathsInMemory(services: () => ReadonlyMap<ServiceName, OpenService>, time: Time): PathTo {
+export function pathsInMemory(
+  services: () => ReadonlyMap<ServiceName, OpenService>,
+  { time, metrics }: Pick<Common, "time" | "metrics">,
+): PathTo {
   return (name) => ({
     ...pipeline(
       inProcessTransport(() => pick(services(), name).dispatcher),
-      { errors, ...time },
+      { errors, callEnded: metrics.called, ...time },
     ),
     replicas: [{ isServing: async () => pick(services(), name).health.isServing() }],
   });

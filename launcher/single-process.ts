@@ -31,7 +31,7 @@ export async function openPetstore(
   const common = await openCommon({ ...config, instance: "petstore" }, stack);
   const names = processNames.filter(isServiceName);
   const services = new Map<ServiceName, OpenService>();
-  const parts = { ...common, pathTo: pathsInMemory(() => services, common.time), waitsFor };
+  const parts = { ...common, pathTo: pathsInMemory(() => services, common), waitsFor };
   const openService = servicesOfOneProcess();
   const open = async (name: ServiceName) =>
     services.set(name, await openService(serviceConfig(environment, name), parts, stack));

@@ -1,4 +1,6 @@
 /** What services and the gateway open alike: log, admin port, credentials, certificates, and the way to the services' processes. */
+import { CONTENT_TYPE, formFor } from "@petstore/metrics/exposition";
+import { measureNode } from "@petstore/metrics/node";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
@@ -8,6 +10,7 @@ import { createLogger } from "@petstore/runtime/log";
 import { openAdmin } from "./admin.ts";
 import type { ProcessConfig } from "./config.ts";
 import { errorSource, errors } from "./errors.ts";
+import { createMetrics } from "./metrics.ts";
 import type { ServiceName } from "./names.ts";
 
 /** Time and chance. */
@@ -23,10 +26,16 @@ export async function openCommon(config: ProcessConfig, stack: AsyncDisposableSt
   const { instance, logLevel, logFormat, auth } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);
+  const metrics = createMetrics();
+  if (config.admin) measureNode(metrics);
   const admin = await openAdmin(config, log, stack);
+  admin.routes.set("GET /metrics", (_body, _query, accept) => {
+    const form = formFor(accept);
+    return { status: 200, text: metrics.text(form), type: CONTENT_TYPE[form] };
+  });
   const asking = { errors, realm: errorSource.domain, log, ...time };
   const authentication = await openAuthentication(auth, asking, stack);
-  return { log, time, admin, authentication, ...(await openTls(config, { ...time, log }, stack)) };
+  return { log, time, admin, metrics, authentication, ...(await openTls(config, { ...time, log }, stack)) };
 }
 
 /** The way to a service, and what `/readyz` asks of it. */
@@ -36,11 +45,20 @@ export type PathTo = (service: ServiceName) => Pick<ServiceTransport, "unary" | 
 
 /** The ways to services that are processes of their own; the stack closes them. */
 export const pathsOverNetwork =
-  (config: ProcessConfig, { log, time, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
+  (config: ProcessConfig, { log, time, metrics, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
   (service) => {
     const secret = config.internalSecret?.reveal();
     const { link, urls } = config;
-    const options = { urls: urls[service], secret, certificates, link, log, errors, ...time };
+    const options = {
+      urls: urls[service],
+      secret,
+      certificates,
+      link,
+      log,
+      errors,
+      callEnded: metrics.called,
+      ...time,
+    };
     const transport = createServiceTransport(options);
     stack.defer(() => transport.close());
     return transport;

@@ -14,14 +14,19 @@ import type { Common, PathTo } from "../processes/common.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createService } from "./create.ts";
+import { measured } from "./measured-store.ts";
+import { createCensus } from "./records/census.ts";
 import type { Deps } from "./records/deps.ts";
 import { RETENTION } from "./records/retention.ts";
 import { storeFailureOf } from "./records/store-failure.ts";
+import { showService } from "./shown.ts";
 
 /** Documents that a worker lists at once. */
 const BATCH = 100;
 /** How often the process checks whether its store is ready, in milliseconds. */
 const READINESS_MS = 2_000;
+/** Pause between two counts of what is stored, in milliseconds. */
+const CENSUS_MS = 10_000;
 /** How long that check waits for the store, in milliseconds. */
 const PATIENCE_MS = 1_000;
 
@@ -37,7 +42,7 @@ export interface OpenService {
   work(): Promise<number>;
 }
 
-export interface ServiceOptions extends Pick<Common, "log" | "time" | "authentication" | "tls"> {
+export interface ServiceOptions extends Pick<Common, "log" | "time" | "metrics" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   readonly waitsFor: WaitsFor;
   /** By default a store of its own. */
@@ -52,6 +57,7 @@ export async function openService(
   {
     log,
     time,
+    metrics,
     authentication,
     tls,
     pathTo,
@@ -68,8 +74,11 @@ export async function openService(
     log.fatal({ err }, isDisplaced ? err.message : "the store can't be trusted any more, the process ends");
     process.exit(isDisplaced ? NO_RESTART : 1);
   };
-  const store = await open({ ...config, service: name }, { ...time, log, onFatal, waitsFor }).catch(refuse);
-  stack.defer(() => store.close());
+  const onCorrupt = (collection = "") => metrics.corrupt.of(collection).add();
+  const opened = await open({ ...config, service: name }, { ...time, log, onFatal, onCorrupt, waitsFor }).catch(refuse);
+  stack.defer(() => opened.close());
+  const system = config.mongodbUri === undefined ? "sqlite" : "mongodb";
+  const store = measured(opened, { system, namespace: name }, metrics);
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
   const deps: Deps = { store, log, ...time, retention, failpoint };
   const service = await createService(name, deps, pathTo);
@@ -81,7 +90,11 @@ export async function openService(
     errors,
     storeFailureOf,
     streamLimits: config.streams,
+    callEnded: metrics.served,
   });
+  const census = createCensus(service.countable, deps);
+  for (const end of showService(metrics, name, { load: dispatcher.load, countable: service.countable, ...census }))
+    stack.defer(end);
 
   async function listen(): Promise<string> {
     // Workers stop after the server, and before the store is closed.
@@ -112,8 +125,18 @@ export async function openService(
   }
 
   function start(workers = stack): void {
-    for (const { name, everyMs, run } of service.workers)
-      workers.use(every(everyMs, name, (stop) => run(BATCH, stop), deps));
+    const begin = (name: string, everyMs: number, run: (stop: AbortSignal) => Promise<unknown>) => {
+      const failures = metrics.workerFailures.of(name);
+      const counted = async (stop: AbortSignal) => {
+        await run(stop).catch((error) => {
+          if (!stop.aborted) failures.add();
+          throw error;
+        });
+      };
+      workers.use(every(everyMs, name, counted, deps));
+    };
+    for (const { name, everyMs, run } of service.workers) begin(name, everyMs, (stop) => run(BATCH, stop));
+    begin(`${name}.census`, CENSUS_MS, census.run);
     const followStore = async () => health.set(await canServe(store, deps));
     stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
   }

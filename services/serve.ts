@@ -1,5 +1,6 @@
 /** Runs one service as a process of its own. */
 import type { Running, WaitsFor } from "@petstore/runtime/lifecycle";
+import { STARTED } from "../processes/admin.ts";
 import { openCommon, pathsOverNetwork } from "../processes/common.ts";
 import type { ServiceConfig } from "./config.ts";
 import { openService } from "./open.ts";
@@ -13,5 +14,7 @@ export async function serve(config: ServiceConfig, stack: AsyncDisposableStack, 
     const ready = service.health.isServing();
     return { status: ready ? 200 : 503, body: { status: ready ? "ready" : "not ready" } };
   });
-  return { log: common.log, url: await service.listen() };
+  const url = await service.listen();
+  common.admin.routes.set("GET /startupz", () => STARTED);
+  return { log: common.log, url };
 }

@@ -1,6 +1,7 @@
 /** Puts the category service together. */
+import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { createExpiry, listTombstones, withExpiry } from "../records/expiry.ts";
 import { createNameSearch, MARKS, withFoldedName } from "../records/folded-names.ts";
 import { createKeys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
@@ -20,5 +21,14 @@ export async function createCategoryService(deps: Deps, peers: CategoryPeers): P
   const names = createNameSearch("category.names", categories, nameOf, await store.collection(MARKS), deps);
   const keys = createKeys(await store.collection(KEYS), "category", deps);
   const context: CategoryContext = { ...deps, ...peers, categories, expiry, keys, names };
-  return { implementations: createCategoryHandlers(context), workers: createCategoryWorkers(context) };
+  return {
+    implementations: createCategoryHandlers(context),
+    workers: createCategoryWorkers(context),
+    countable: {
+      pending: listPending(categories, ({ op }) => op),
+      states: ["DELETING"],
+      tombstones: listTombstones(categories, expiry),
+      keys: keys.list,
+    },
+  };
 }

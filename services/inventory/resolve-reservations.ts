@@ -29,7 +29,13 @@ interface Seen {
   readonly reservation: Reservation;
 }
 
-export function createReservationsWorker(context: InventoryContext): Worker {
+export interface Reservations {
+  readonly worker: Worker;
+  /** Of those that were asked about last, how many are neither settled nor known to belong to an open order. */
+  readonly unsettled: () => number;
+}
+
+export function createReservationsWorker(context: InventoryContext): Reservations {
   const { clock, log, failpoint, entries, orders, highestOrder, commitOrder, releaseOrder } = context;
   const next = inTurn(
     (batch, callContext) => entries.list({ ...batch, where: { hasReservations: true } }, callContext),
@@ -37,6 +43,7 @@ export function createReservationsWorker(context: InventoryContext): Worker {
   );
   /** The earliest first. */
   const waiting: Seen[] = [];
+  let unsettled = 0;
 
   /** Reads on from where the run before ended, until there is as much to ask about as in one run. */
   async function look(): Promise<void> {
@@ -73,19 +80,24 @@ export function createReservationsWorker(context: InventoryContext): Worker {
     const settled = await Promise.allSettled(
       reservations.map((reservation, i) => settle(reservation, states[i] ?? OrderState.UNSPECIFIED, callContext)),
     );
-    const failed = settled.find((result) => result.status === "rejected");
-    if (failed) throw failed.reason;
+    const failed = settled.filter((result) => result.status === "rejected");
+    unsettled = failed.length;
+    if (failed[0]) throw failed[0].reason;
   }
 
   return {
-    name: "inventory.reservations",
-    everyMs: INTERVAL_MS,
-    async run() {
-      const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);
-      const due = waiting.splice(0, Math.min(MAX_ASKED, young < 0 ? waiting.length : young));
-      await look();
-      if (due.length > 0) await resolve(due.map(({ reservation }) => reservation));
-      return due.length;
+    unsettled: () => unsettled,
+    worker: {
+      name: "inventory.reservations",
+      everyMs: INTERVAL_MS,
+      async run() {
+        const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);
+        const due = waiting.splice(0, Math.min(MAX_ASKED, young < 0 ? waiting.length : young));
+        await look();
+        unsettled = due.length; // until it is known better
+        if (due.length > 0) await resolve(due.map(({ reservation }) => reservation));
+        return due.length;
+      },
     },
   };
 }

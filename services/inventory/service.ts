@@ -1,12 +1,14 @@
 /** Puts the inventory service together. */
+import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { createExpiry, listTombstones, withExpiry } from "../records/expiry.ts";
 import type { ServiceModule } from "../records/module.ts";
 import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
 import { createHighestOrder, MARKS } from "./highest-order.ts";
 import { INVENTORY, isTombstone } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
+import { createReservationsWorker } from "./resolve-reservations.ts";
 import { commit, onceCleared, release } from "./rules.ts";
 import { createInventoryWorkers } from "./workers.ts";
 
@@ -34,5 +36,16 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
     change(id, release(order), "inventory.released", callContext);
 
   const context = { ...deps, ...peers, entries, expiry, publisher, highestOrder, change, commitOrder, releaseOrder };
-  return { implementations: createInventoryHandlers(context), workers: createInventoryWorkers(context) };
+  const reservations = createReservationsWorker(context);
+  return {
+    implementations: createInventoryHandlers(context),
+    workers: createInventoryWorkers(context, reservations.worker),
+    countable: {
+      pending: listPending(entries, ({ statusRev }) => statusRev),
+      states: ["OPEN", "RETIRED"],
+      isOutbox: true,
+      tombstones: listTombstones(entries, expiry),
+      unsettled: reservations.unsettled,
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** Puts the order service together. */
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { createExpiry, listTombstones, withExpiry } from "../records/expiry.ts";
 import { createKeys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { ServiceModule } from "../records/module.ts";
@@ -15,5 +15,9 @@ export async function createOrderService(deps: Deps, peers: OrderPeers): Promise
   const orders = withExpiry(await store.collection(ORDERS), isTombstone, expiry);
   const keys = createKeys(await store.collection(KEYS), "order", deps);
   const context: OrderContext = { ...deps, ...peers, orders, expiry, keys };
-  return { implementations: createOrderHandlers(context), workers: createOrderWorkers(context) };
+  return {
+    implementations: createOrderHandlers(context),
+    workers: createOrderWorkers(context),
+    countable: { tombstones: listTombstones(orders, expiry), keys: keys.list },
+  };
 }

@@ -1,6 +1,7 @@
 /** Puts the pet service together. */
+import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { createExpiry, listTombstones, withExpiry } from "../records/expiry.ts";
 import { createNameSearch, MARKS, withFoldedName } from "../records/folded-names.ts";
 import { createKeys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
@@ -28,5 +29,14 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
   });
   const keys = createKeys(await store.collection(KEYS), "pet", deps);
   const context: PetContext = { ...deps, ...peers, pets, expiry, deletionGuard, keys, names };
-  return { implementations: createPetHandlers(context), workers: createPetWorkers(context) };
+  return {
+    implementations: createPetHandlers(context),
+    workers: createPetWorkers(context),
+    countable: {
+      pending: listPending(pets, ({ op }) => op),
+      states: ["CREATING", "ACTIVE"],
+      tombstones: listTombstones(pets, expiry),
+      keys: keys.list,
+    },
+  };
 }

@@ -7,6 +7,7 @@
 import { background, type CallContext } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
 import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
+import type { ListPage } from "./census.ts";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 import type { Age } from "./retention.ts";
@@ -29,6 +30,8 @@ export function createExpiry({ ageMs, periodMs }: Age, clock: Clock) {
     period,
     /** Whether what ended in that period is old enough to be removed. False without a period. */
     isExpired: (endedOn: number | undefined) => endedOn !== undefined && endedOn <= last(),
+    /** The periods of what is not old enough yet. */
+    keptPeriods: () => Array.from({ length: kept + 1 }, (_, i) => period() - i),
     /** The expired periods, the latest first, in batches. */
     *expiredPeriods(): Generator<number[]> {
       const end = last() - MAX_AGES_BACK * kept;
@@ -98,6 +101,12 @@ export function tombstonesWorker(
     );
   return expiryWorker(name, remove, deps);
 }
+
+/** Lists the tombstones that are not old enough to be removed. */
+export const listTombstones =
+  (collection: Pick<ExpiringDocs, "list">, expiry: Expiry): ListPage<ExpiringDoc> =>
+  (page, callContext) =>
+    collection.list({ ...page, where: { endedOn: expiry.keptPeriods() } }, callContext);
 
 /** A worker that removes change events that are old enough. */
 export const changesWorker = (

@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import type { Call, CallContext } from "@petstore/rpc/call";
 import type { Collection } from "@petstore/store/port";
+import type { ListPage } from "./census.ts";
 import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import { createExpiry, removeExpired } from "./expiry.ts";
@@ -132,6 +133,9 @@ export function createKeys(
       }
       throw unfinished();
     },
+
+    /** A page of all keys. */
+    list: (page: Parameters<ListPage<KeyDoc>>[0], call: CallContext) => keys.list(page, call),
 
     /** Removes at most `most` keys that have been kept long enough. Resolves to the number removed. */
     removeExpired: (most: number, call: CallContext): Promise<number> =>

@@ -1,4 +1,5 @@
 import type { Implementation } from "@petstore/rpc/server/handlers";
+import type { Countable } from "./census.ts";
 
 /** Background work, such as finishing what a crash interrupted. Idempotent: several processes may do it at the same time. */
 export interface Worker {
@@ -14,4 +15,6 @@ export interface ServiceModule {
   /** The public service and the internal one. */
   readonly implementations: readonly Implementation[];
   readonly workers: readonly Worker[];
+  /** For metrics. */
+  readonly countable: Countable;
 }

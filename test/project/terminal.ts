@@ -46,7 +46,7 @@ export async function openTerminal(meant: Readonly<Record<string, string>> = {})
   const here = (command: string) =>
     Object.entries({ ...DONE, ...meant })
       .reduce((text, [word, meaning]) => text.replaceAll(word, meaning), command)
-      .replace(/\b80[89]\d\b/g, (port) => `${Number(port) - FIRST_PORT + base}`);
+      .replace(/\b8[01][89]\d\b/g, (port) => `${Number(port) - FIRST_PORT + base}`);
   const asOnPages = (text: string) =>
     text
       .replace(/(?<=127\.0\.0\.1:)\d{5}\b/g, (port) => {

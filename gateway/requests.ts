@@ -1,0 +1,69 @@
+/** Records every request once, at the end of its answer: how it was answered, refused, or left by its caller. */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { HttpError, isGone, type Operation } from "connect-transcoder";
+import type { FastifyInstance } from "fastify";
+import { type Metrics, traceOf } from "../processes/metrics.ts";
+
+/** The status of a request that got no answer because its caller left, as nginx has it. */
+export const CALLER_LEFT = 499;
+
+/** Over HTTP/2 a request may name any. */
+const METHODS: ReadonlySet<string | undefined> = new Set([
+  ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
+]);
+
+/** A request, and the template of its path once that is known. Without one it asks for nothing that there is. */
+type Noted = IncomingMessage & { route?: string; readonly stream?: ServerResponse };
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Counts a request that a layer refused. */
+    countRefusal(error: unknown): void;
+  }
+}
+
+export function recordRequests(
+  { requests, deprecated, countRefusal, now }: Metrics,
+  { basePath }: { readonly basePath: string },
+) {
+  function record(request: Noted, status: number, since: number): void {
+    const { method, route = "" } = request;
+    const known = METHODS.has(method) ? (method as string) : "_OTHER";
+    requests.of(known, route, `${status}`).record((now() - since) / 1000, traceOf(request));
+  }
+
+  return {
+    /** In front of all that answers. */
+    recorded:
+      (next: RequestListener): RequestListener =>
+      (request: Noted, response) => {
+        const since = now();
+        const end = () => record(request, response.headersSent ? response.statusCode : CALLER_LEFT, since);
+        // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
+        if (isGone(response)) end();
+        else (request.stream ?? response).once("close", end);
+        next(request, response);
+      },
+    /** Notes what a request asks for that Fastify does not see. */
+    note(request: Noted, operation: Operation): void {
+      request.route = basePath + operation.path;
+      countRefusal("OVERLOADED");
+    },
+    /** Notes what all others ask for. */
+    layer(app: FastifyInstance): void {
+      app.decorate("countRefusal", (error) => {
+        if (error instanceof HttpError) countRefusal(error.code);
+      });
+      app.addHook("onRequest", ({ raw, routeOptions: { url, config } }, _reply, done) => {
+        const route = config.template ?? url;
+        if (route !== undefined) (raw as Noted).route = route;
+        if (config.endingHeaders && route !== undefined) deprecated.of(route).add();
+        done();
+      });
+      app.addHook("onError", (_request, _reply, error, done) => {
+        app.countRefusal(error);
+        done();
+      });
+    },
+  };
+}

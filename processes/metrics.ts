@@ -1,0 +1,136 @@
+/**
+ * Every metric of the petstore, declared once, and what records them. `docs/metrics.md` is made of the list. Where OpenTelemetry's
+ * semantic conventions have a name it is used, as Prometheus writes it.
+ */
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import { counter, gauge, histogram } from "@petstore/metrics/declaration";
+import { NODE_METRICS } from "@petstore/metrics/node";
+import { createRegistry, type Histogram, type Trace } from "@petstore/metrics/registry";
+import type { CallEnded } from "@petstore/rpc/call-ended";
+import manifest from "../package.json" with { type: "json" };
+import { reasonOf } from "./errors.ts";
+
+/** The bounds that the conventions recommend, in seconds. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const DB_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
+const CALL = ["rpc_system_name", "rpc_method", "rpc_response_status_code"] as const;
+
+const PETSTORE_METRICS = {
+  requests: histogram(
+    "http_server_request_duration_seconds",
+    "Requests to the gateway, until their answer was over. Status 499: the caller left before it began.",
+    ["http_request_method", "http_route", "http_response_status_code"],
+    SECONDS,
+  ),
+  served: histogram(
+    "rpc_server_call_duration_seconds",
+    "Calls that a service was asked for, streams until their end. Without a status code they succeeded.",
+    CALL,
+    SECONDS,
+  ),
+  called: histogram(
+    "rpc_client_call_duration_seconds",
+    "Calls to a service with all their attempts, streams until their end. Without a status code they succeeded.",
+    CALL,
+    SECONDS,
+  ),
+  operations: histogram(
+    "db_client_operation_duration_seconds",
+    "Calls of the store. Without an error type they were answered.",
+    ["db_system_name", "db_namespace", "db_collection_name", "db_operation_name", "error_type"],
+    DB_SECONDS,
+  ),
+  pending: gauge(
+    "petstore_pending_records",
+    "Records that wait for something to be finished; of inventory, statuses that Pet has still to be told.",
+    ["kind", "state"],
+  ),
+  oldestPending: gauge(
+    "petstore_oldest_pending_seconds",
+    "How long the oldest of the pending records has waited at the same step, as far as this process has seen.",
+    ["kind"],
+  ),
+  outboxLag: gauge(
+    "petstore_outbox_lag_seconds",
+    "How long the oldest status has waited to be told to Pet, as far as this process has seen.",
+    [],
+  ),
+  unsettled: gauge(
+    "petstore_unsettled_reservations",
+    "Reservations of the last round that were old enough, and neither settled nor known to belong to an open order.",
+    [],
+  ),
+  keys: gauge("petstore_idempotency_keys", "Idempotency keys that are stored.", ["kind"]),
+  tombstones: gauge("petstore_tombstones", "What remains of deleted records.", ["kind"]),
+  workerFailures: counter("petstore_worker_failures_total", "Runs of a background worker that failed.", ["worker"]),
+  corrupt: counter("petstore_corrupt_documents_total", "Times that a stored document could not be read.", [
+    "collection",
+  ]),
+  limit: gauge(
+    "petstore_admission_limit",
+    "Calls that may be under way at once, as found by measuring: the limit of a process for calls to a service.",
+    ["process", "service"],
+  ),
+  running: gauge("petstore_admission_running", "Calls that are under way.", ["process", "service"]),
+  refused: counter("petstore_refused_total", "Requests and calls that were not let in.", ["reason"]),
+  streams: gauge("petstore_streams", "Open streams.", ["process"]),
+  deprecated: counter("petstore_deprecated_requests_total", "Requests for deprecated operations.", ["http_route"]),
+  build: gauge("petstore_build_info", "1, with the version that runs.", ["version"]),
+} as const;
+
+export const METRICS = { ...PETSTORE_METRICS, ...NODE_METRICS } as const;
+
+/** Not let in for lack of room or right. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set([
+  ...["MISDIRECTED_REQUEST", "OVERLOADED", "PERMISSION_DENIED"],
+  ...["RATE_LIMITED", "TOO_MANY_STREAMS", "UNAUTHENTICATED"],
+]);
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** `wallClock`: milliseconds since 1970. */
+export function createMetrics(wallClock: () => number = Date.now) {
+  const registry = createRegistry(wallClock);
+  const { counter, histogram, read } = registry;
+  read(METRICS.build, (tell) => tell(1, manifest.version));
+  const refusals = counter(METRICS.refused);
+  const countRefusal = (reason: string | undefined) => {
+    if (REFUSALS.has(reason)) refusals.of(reason as string).add();
+  };
+  const recordServed = recordingIn(histogram(METRICS.served));
+  return {
+    ...registry,
+    /** For durations, in milliseconds. */
+    now: () => performance.now(),
+    requests: histogram(METRICS.requests),
+    deprecated: counter(METRICS.deprecated),
+    operations: histogram(METRICS.operations),
+    workerFailures: counter(METRICS.workerFailures),
+    corrupt: counter(METRICS.corrupt),
+    /** Counts a request that failed for this reason, if that means that it was not let in. */
+    countRefusal,
+    called: recordingIn(histogram(METRICS.called)),
+    served: ((method, ms, failure, context) => {
+      recordServed(method, ms, failure, context);
+      if (failure) countRefusal(reasonOf(failure)?.reason);
+    }) satisfies CallEnded as CallEnded,
+  };
+}
+
+function recordingIn(durations: Histogram<typeof CALL>): CallEnded {
+  const names = new Map<DescMethod, string>();
+  const nameOf = (method: DescMethod): string => {
+    const known = names.get(method) ?? `${method.parent.typeName}/${method.name}`;
+    names.set(method, known);
+    return known;
+  };
+  const statusOf = (failure: ConnectError | undefined) => (failure ? codeToString(failure.code) : "");
+  return (method, ms, failure, context) =>
+    durations.of("connectrpc", nameOf(method), statusOf(failure)).record(ms / 1000, traceOf(context));
+}
+
+/** The trace that work belongs to, where there are traces. */
+export const traceOf = (context: object | undefined): Trace | undefined =>
+  (context as { readonly trace?: Trace | undefined } | undefined)?.trace;

@@ -1,0 +1,123 @@
+/**
+ * Counts what is stored, for metrics: page by page, so slowly that no call notices. It is a worker that changes nothing, so each
+ * process of a service counts for itself.
+ */
+import { background, type CallContext } from "@petstore/rpc/call";
+import type { Id, ListQuery } from "@petstore/store/port";
+import type { Deps } from "./deps.ts";
+
+/** A page of what is to be counted, in the order of `_id`. */
+export type ListPage<T> = (
+  page: { readonly after: Id | undefined; readonly limit: number; readonly order: "asc" },
+  callContext: CallContext,
+) => Promise<readonly T[]>;
+
+interface Counted {
+  readonly _id: Id;
+}
+
+/** A record that waits for something. */
+export interface Unfinished extends Counted {
+  readonly state: string;
+  /** Another number whenever it has come further. */
+  readonly step: number;
+}
+
+/** Lists the records of a collection that are unfinished. */
+export const listPending =
+  <T extends { readonly _id: number; readonly state: string }>(
+    collection: { list(query: ListQuery<{ readonly pending: true }>, callContext: CallContext): Promise<T[]> },
+    stepOf: (doc: T) => number,
+  ): ListPage<Unfinished> =>
+  async (page, callContext) => {
+    const docs = await collection.list({ ...page, where: { pending: true } }, callContext);
+    return docs.map((doc) => ({ _id: doc._id, state: doc.state, step: stepOf(doc) }));
+  };
+
+/** What a service has that can be counted. */
+export interface Countable {
+  /** Records that workers have to finish. */
+  readonly pending?: ListPage<Unfinished>;
+  /** Those that pending records have. */
+  readonly states?: readonly string[];
+  /** These are changes that another service has to be told. */
+  readonly isOutbox?: boolean;
+  readonly tombstones: ListPage<Counted>;
+  readonly keys?: ListPage<Counted>;
+  /** How many reservations the last round has left unsettled. */
+  readonly unsettled?: () => number;
+}
+
+/** What was found last. Undefined until all of it was counted once. */
+export interface Found {
+  readonly pending: ReadonlyMap<string, number> | undefined;
+  readonly tombstones: number | undefined;
+  readonly keys: number | undefined;
+  /** How long the oldest of the pending records has waited at the same step, in milliseconds. */
+  oldestMs(): number | undefined;
+}
+
+const PAGE = 100;
+const PAUSE_MS = 100;
+/** Of more pending records, only so many are watched for how long they wait. */
+const MAX_WATCHED = 10_000;
+
+export type Census = ReturnType<typeof createCensus>;
+
+export function createCensus(
+  { pending, states = [], tombstones, keys }: Countable,
+  deps: Pick<Deps, "clock" | "random" | "sleep">,
+) {
+  /** When each was first seen at its step. */
+  let watched = new Map<Id, { readonly step: number; readonly since: number }>();
+  const found: { -readonly [M in keyof Found]: Found[M] } = {
+    pending: undefined,
+    tombstones: undefined,
+    keys: undefined,
+    oldestMs() {
+      if (!found.pending) return undefined;
+      const now = deps.clock();
+      return [...watched.values()].reduce((oldest, { since }) => Math.max(oldest, now - since), 0);
+    },
+  };
+
+  async function each<T extends Counted>(list: ListPage<T>, stop: AbortSignal, take: (one: T) => void): Promise<void> {
+    let after: Id | undefined;
+    for (;;) {
+      const page = await list({ after, limit: PAGE, order: "asc" }, background(deps, "census"));
+      page.forEach(take);
+      if (page.length < PAGE) return;
+      after = page.at(-1)?._id;
+      await deps.sleep(PAUSE_MS, stop);
+    }
+  }
+
+  async function count(list: ListPage<Counted>, stop: AbortSignal): Promise<number> {
+    let sum = 0;
+    await each(list, stop, () => sum++);
+    return sum;
+  }
+
+  async function look(list: ListPage<Unfinished>, stop: AbortSignal): Promise<void> {
+    const counts = new Map(states.map((state) => [state, 0]));
+    const seen: typeof watched = new Map();
+    const at = deps.clock();
+    await each(list, stop, ({ _id, state, step }) => {
+      counts.set(state, (counts.get(state) ?? 0) + 1);
+      const known = watched.get(_id);
+      if (seen.size < MAX_WATCHED) seen.set(_id, known?.step === step ? known : { step, since: at });
+    });
+    watched = seen;
+    found.pending = counts;
+  }
+
+  return {
+    found: found as Found,
+    /** Counts all of it once. */
+    async run(stop: AbortSignal): Promise<void> {
+      if (pending) await look(pending, stop);
+      found.tombstones = await count(tombstones, stop);
+      if (keys) found.keys = await count(keys, stop);
+    },
+  };
+}
