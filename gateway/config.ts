@@ -20,6 +20,7 @@ import {
   url,
   withDefault,
 } from "@petstore/runtime/environment";
+import { settingsInForce } from "@petstore/runtime/in-force";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { rate } from "@petstore/runtime/rate";
 import { MAX_SEED } from "@petstore/runtime/seeded-random";
@@ -122,5 +123,6 @@ export function gatewayConfig(environment: Environment, terminal = process.stdou
       sunsetAt: values.SUNSET_AT,
       goneAfterSunset: values.AFTER_SUNSET === "gone",
     } as DeprecationPolicy,
+    settings: settingsInForce(environment, settings),
   };
 }

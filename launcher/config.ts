@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import net, { type BoundSocket } from "node:net";
 import { join } from "node:path";
 import { ConfigError, type Environment, integer, optional, readEnvironment } from "@petstore/runtime/environment";
+import { CHOSEN } from "@petstore/runtime/in-force";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { lameDuckSettings, processConfig, processSettings, storeSettings, storeWarnings } from "../processes/config.ts";
 import { listenProblem } from "../processes/listen-advice.ts";
@@ -100,6 +101,9 @@ export function launcherConfig(
       }),
       MAX_STREAMS: `${streams.streams}`,
     });
+  environment[CHOSEN] = Object.keys(environment)
+    .filter((name) => environment[name] !== given[name])
+    .join();
   return {
     environment,
     fewFiles,

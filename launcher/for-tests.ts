@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { createPetstore } from "@petstore/client";
-import { ConfigError, duration, type Format, instant } from "@petstore/runtime/environment";
+import { ConfigError, duration, instant } from "@petstore/runtime/environment";
 import { type Running, runProcess } from "@petstore/runtime/lifecycle";
 import { createMovableTime } from "@petstore/runtime/movable-time";
 import { MAX_SEED, seededRandom } from "@petstore/runtime/seeded-random";
@@ -17,6 +17,7 @@ import { gatewayConfig } from "../gateway/config.ts";
 import { createFaults } from "../gateway/faults.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { publicServices } from "../gateway/services.ts";
+import { membersOf, parsed, readAs } from "../processes/admin/body.ts";
 import { type AdminAnswer, Unusable } from "../processes/admin.ts";
 import { openCommon } from "../processes/common.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
@@ -115,7 +116,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
   );
 
   admin.routes.set("POST /reset", async (body) => {
-    const { seed: next = seed } = read(body, { seed: "number" });
+    const { seed: next = seed } = membersOf(body, { seed: "number" });
     if (!Number.isInteger(next) || next < 0 || next > MAX_SEED)
       throw new Unusable(`seed must be a whole number from 0 to ${MAX_SEED}.`);
     const old = world;
@@ -126,7 +127,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     return DONE;
   });
   admin.routes.set("POST /clock", async (body) => {
-    const { advance, now } = read(body, { advance: "string", now: "string" });
+    const { advance, now } = membersOf(body, { advance: "string", now: "string" });
     if ((advance === undefined) === (now === undefined))
       throw new Unusable('Say {"advance": "24h"} or {"now": "2030-01-01"}.');
     const ms =
@@ -155,37 +156,6 @@ async function finishWork(services: Services): Promise<void> {
 }
 
 const copies = (data: Data): Data => new Map([...data].map(([name, each]) => [name, copyData(each)]));
-
-/** Throws `Unusable`. */
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    throw new Unusable(`The body is no JSON: ${(error as Error).message}`);
-  }
-}
-
-/** The members of a JSON object, which may be left out. Throws `Unusable`. */
-function read<const M extends Readonly<Record<string, "string" | "number">>>(
-  body: string,
-  members: M,
-): { [N in keyof M]?: M[N] extends "number" ? number : string } {
-  const value = parsed(body.trim() === "" ? "{}" : body);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Unusable("The body must be a JSON object.");
-  for (const [name, member] of Object.entries(value)) {
-    if (!(name in members))
-      throw new Unusable(`${name} is not known here: there is ${Object.keys(members).join(", ")}.`);
-    if (typeof member !== members[name]) throw new Unusable(`${name} must be a ${members[name]}.`);
-  }
-  return value as never;
-}
-
-function readAs(format: Format<number>, name: string, text = ""): number {
-  const value = format.read(text);
-  if (value === undefined) throw new Unusable(`${name} must be ${format.description}.`);
-  return value;
-}
 
 /** The command line, which is JSON. Throws `ConfigError`. */
 function optionsIn(text = "{}"): Options {

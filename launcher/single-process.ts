@@ -28,7 +28,8 @@ export async function openPetstore(
   if (replicas.size > 0)
     throw new ConfigError(["REPLICAS asks for several processes: leave it out, or start without --single-process."]);
   const config = gatewayConfig(environment);
-  const common = await openCommon({ ...config, instance: "petstore" }, stack);
+  const settings = { ...config.settings, ...serviceConfig(environment, "pet").settings };
+  const common = await openCommon({ ...config, settings, instance: "petstore" }, stack);
   const names = processNames.filter(isServiceName);
   const services = new Map<ServiceName, OpenService>();
   const parts = { ...common, pathTo: pathsInMemory(() => services, common), waitsFor };

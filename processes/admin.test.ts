@@ -27,6 +27,7 @@ async function open(host = "127.0.0.1", allowedHosts: readonly string[] = ["shop
     changes.push(body);
     return { status: 204 };
   });
+  admin.routes.set("GET /inside", (_, query) => ({ status: 200, body: { seconds: query.get("seconds") } }));
   return admin;
 }
 
@@ -53,7 +54,7 @@ test("it says whether the process lives and is ready, and what there is", async 
   routes.set("GET /readyz", async () => ({ status: 200, body: { status: "ready" } }));
   expect(await ask(url, "/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
   expect(await ask(url, "/readyz", { method: "HEAD" })).toMatchObject({ status: 200, body: "" });
-  const message = "Here are GET /healthz, GET /livez, GET /startupz, GET /readyz, PUT /thing.";
+  const message = "Here are GET /healthz, GET /livez, GET /startupz, GET /readyz, PUT /thing, GET /inside.";
   expect(await ask(url, "/thing")).toMatchObject({ status: 404, body: { message } });
   expect(audited()).toEqual([]);
 });
@@ -79,18 +80,30 @@ test("a change leaves a line in the log", async () => {
   expect(audited()).toMatchObject([{ admin: "PUT /thing", from: "127.0.0.1", body: "new", status: 204 }]);
 });
 
+test("a look inside has its query, and leaves no line in the log", async () => {
+  const { url } = await open();
+  expect(await ask(url, "/inside?seconds=3")).toMatchObject({ status: 200, body: { seconds: "3" } });
+  expect(audited()).toEqual([]);
+});
+
 test.each([
   ["that comes from a web page", { origin: "http://127.0.0.1:8080" }, "No web page may ask for this"],
   ["with an Origin that says nothing", { origin: "null" }, "No web page may ask for this"],
+  ["that a web page loads as an image", { "sec-fetch-site": "cross-site" }, "No web page may ask for this"],
   ["by a name that a web page could have", { host: "evil.example" }, "Host: this server does not answer to"],
-])("a change %s is refused, and nothing is changed", async (_, headers, why) => {
+])("a look inside and a change %s are refused, and nothing is changed", async (_, headers, why) => {
   const { url } = await open();
-  expect(await put(url, "new", headers)).toMatchObject({
-    status: 403,
-    body: { message: expect.stringContaining(why) },
-  });
+  const refused = { status: 403, body: { message: expect.stringContaining(why) } };
+  expect(await put(url, "new", headers)).toMatchObject(refused);
+  expect(await ask(url, "/inside", { headers })).toMatchObject(refused);
+  expect(await ask(url, "/healthz", { headers })).toMatchObject({ status: 200 });
   expect(changes).toEqual([]);
   expect(audited()).toMatchObject([{ admin: "PUT /thing", status: 403 }]);
+});
+
+test("a person may open a look inside in the browser", async () => {
+  const headers = { "sec-fetch-site": "none" };
+  expect(await ask((await open()).url, "/inside", { headers })).toMatchObject({ status: 200 });
 });
 
 test("the names of ALLOWED_HOSTS are answered", async () => {
@@ -100,11 +113,12 @@ test("the names of ALLOWED_HOSTS are answered", async () => {
 const outside = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;
-test.skipIf(!outside)("other machines may read, and change nothing", async () => {
+test.skipIf(!outside)("other machines may ask how it is, look at nothing inside, and change nothing", async () => {
   const { url } = await open("0.0.0.0", undefined);
   const there = `http://${outside}:${new URL(`${url}`).port}`;
   expect(await ask(there, "/healthz")).toMatchObject({ status: 200 });
   expect(await put(there, "new", { host: "localhost" })).toMatchObject({ status: 403 });
+  expect(await ask(there, "/inside", { headers: { host: "localhost" } })).toMatchObject({ status: 403 });
   expect(changes).toEqual([]);
   expect(await put(url, "new")).toMatchObject({ status: 204 });
 });

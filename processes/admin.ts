@@ -1,7 +1,7 @@
 /**
  * The admin port of a process, for whoever runs it: beside the API, without its limits, rates and credentials. Who may come
- * there is said by ADMIN_HOST, this machine alone by default. Other machines may only read. What changes something is asked
- * for by this machine, by no web page, and leaves a line in the log.
+ * there is said by ADMIN_HOST, this machine alone by default. Other machines may only ask how the process is. All else is asked
+ * for by this machine, by no web page. What changes something leaves a line in the log.
  */
 import { createServer, type IncomingMessage } from "node:http";
 import { origin } from "@petstore/rpc/http/address";
@@ -28,6 +28,11 @@ export type AdminRoutes = Map<
   `${"GET" | "POST" | "PUT"} /${string}`,
   (body: string, query: URLSearchParams, accept: string | undefined) => AdminAnswer | Promise<AdminAnswer>
 >;
+
+/** What other machines may ask for, too. */
+const FOR_ALL: ReadonlySet<string> = new Set([
+  ...["GET /healthz", "GET /livez", "GET /startupz", "GET /readyz", "GET /metrics"],
+]);
 
 export interface Admin {
   /** A process adds its own, also later on. */
@@ -67,10 +72,13 @@ export async function openAdmin(
   const checkHost = createHostCheck(allowedHosts);
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Why a request that would change something is refused. */
+  /** Why a request is refused that only this machine may send. */
   function refusalOf(request: IncomingMessage): string | undefined {
+    const { origin: page, "sec-fetch-site": site = "" } = request.headers;
     if (!isLoopback(request.socket.remoteAddress ?? "")) return "This can be asked for on the machine itself alone.";
-    if (request.headers.origin !== undefined) return "No web page may ask for this: leave the header Origin out.";
+    // A page that loads this as an image sends no Origin.
+    if (page !== undefined || /^(cross|same)-site$/.test(`${site}`))
+      return "No web page may ask for this: leave the headers Origin and Sec-Fetch-Site out.";
     const host = checkHost(request);
     return host && `Host: ${host}`;
   }
@@ -80,12 +88,12 @@ export async function openAdmin(
     const asked = `${request.method === "HEAD" ? "GET" : request.method} ${path}`;
     const route = routes.get(asked as "GET /healthz");
     if (!route) return problem(404, `Here are ${[...routes.keys()].join(", ")}.`);
-    const run = (body: string) => route(body, new URLSearchParams(query), request.headers.accept);
-    if (asked.startsWith("GET ")) return run("");
-    const refusal = refusalOf(request);
+    const refusal = FOR_ALL.has(asked) ? undefined : refusalOf(request);
+    const run = (body = "") =>
+      refusal === undefined ? route(body, new URLSearchParams(query), request.headers.accept) : problem(403, refusal);
+    if (asked.startsWith("GET ")) return run();
     const body = refusal === undefined ? await bodyOf(request) : "";
-    const call = () => (refusal === undefined ? run(body) : problem(403, refusal));
-    const turn = last.then(call).catch(failed);
+    const turn = last.then(() => run(body)).catch(failed);
     last = turn;
     const result = await turn;
     const { status } = result;
@@ -124,7 +132,8 @@ export async function openAdmin(
   return { routes, url: origin(admin.host, port) };
 }
 
-const problem = (status: number, message: string): AdminAnswer => ({ status, body: { message, status } });
+/** A refusal, with what to do instead. */
+export const problem = (status: number, message: string): AdminAnswer => ({ status, body: { message, status } });
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const bytes = await readBody(request, (_piece, length) => {

@@ -6,7 +6,10 @@ import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
 import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
+import type { InForce } from "@petstore/runtime/in-force";
 import { createLogger } from "@petstore/runtime/log";
+import { addLogLevel } from "./admin/log-level.ts";
+import { addProfiles } from "./admin/profiles.ts";
 import { openAdmin } from "./admin.ts";
 import type { ProcessConfig } from "./config.ts";
 import { errorSource, errors } from "./errors.ts";
@@ -18,11 +21,16 @@ export type Time = typeof realTime;
 
 export type Common = Awaited<ReturnType<typeof openCommon>>;
 
+export interface CommonConfig extends ProcessConfig {
+  /** What `/settings` shows. */
+  readonly settings: Readonly<Record<string, InForce>>;
+}
+
 /**
  * The stack closes it. Throws ConfigError if a file of the configuration can't be used. `time` is what all of the process goes
  * by.
  */
-export async function openCommon(config: ProcessConfig, stack: AsyncDisposableStack, time: Time = realTime) {
+export async function openCommon(config: CommonConfig, stack: AsyncDisposableStack, time: Time = realTime) {
   const { instance, logLevel, logFormat, auth } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);
@@ -33,6 +41,9 @@ export async function openCommon(config: ProcessConfig, stack: AsyncDisposableSt
     const form = formFor(accept);
     return { status: 200, text: metrics.text(form), type: CONTENT_TYPE[form] };
   });
+  admin.routes.set("GET /settings", () => ({ status: 200, body: config.settings }));
+  addLogLevel(admin.routes, log, time.wallClock);
+  addProfiles(admin.routes);
   const asking = { errors, realm: errorSource.domain, log, ...time };
   const authentication = await openAuthentication(auth, asking, stack);
   return { log, time, admin, metrics, authentication, ...(await openTls(config, { ...time, log }, stack)) };

@@ -7,7 +7,7 @@ const minimal = { INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
 const config = (environment: Environment) => serviceConfig({ ...minimal, ...environment }, "order", false);
 
 test("everything but the secret has a default", () => {
-  const { internalSecret, ...rest } = config({});
+  const { internalSecret, settings: _, ...rest } = config({});
   expect(internalSecret?.reveal()).toBe(minimal.INTERNAL_SECRET);
   expect(rest).toEqual({
     name: "order",

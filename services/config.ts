@@ -1,5 +1,6 @@
 /** What a service reads from its environment. */
 import { type Environment, optional, readEnvironment, type Secret, text } from "@petstore/runtime/environment";
+import { type InForce, settingsInForce } from "@petstore/runtime/in-force";
 import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import {
   type ProcessConfig,
@@ -20,6 +21,7 @@ export interface ServiceConfig extends ProcessConfig {
   readonly eventsRetentionMs: number;
   /** For crash tests only: the failpoint at which the process kills itself (SIGKILL). */
   readonly crashAt: string | undefined;
+  readonly settings: Readonly<Record<string, InForce>>;
 }
 
 const settings = { ...processSettings, ...storeSettings, CRASH_AT: optional(text) };
@@ -44,5 +46,6 @@ export function serviceConfig(
     mongodbUri: values.MONGODB_URI,
     eventsRetentionMs: values.EVENTS_RETENTION ?? RETENTION.eventsMs,
     crashAt: values.CRASH_AT,
+    settings: settingsInForce(environment, settings),
   };
 }

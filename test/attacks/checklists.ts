@@ -37,8 +37,8 @@ export const owasp: readonly Risk[] = [
   },
   {
     name: "API5 Broken function level authorization",
-    by: ["scopes", "internal"],
-    answer: "Deny by default. There are no administrative functions beside the operations.",
+    by: ["scopes", "internal", "admin"],
+    answer: "Deny by default. There are no administrative functions among the operations.",
   },
   {
     name: "API6 Unrestricted access to sensitive business flows",
@@ -75,8 +75,9 @@ export const owasp: readonly Risk[] = [
 export const envoy: readonly Risk[] = [
   {
     name: "Restrict access to the admin endpoint",
-    by: [],
-    answer: "Does not apply: there is none. Health reveals only which service is missing.",
+    by: ["admin"],
+    answer:
+      "It is on loopback unless `ADMIN_HOST` says otherwise. Any user of the machine can ask it. Health reveals only which service is missing.",
   },
   {
     name: "overload_manager",

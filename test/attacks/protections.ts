@@ -654,6 +654,27 @@ export const protections = {
       ),
     ],
   },
+  admin: {
+    protection: "The admin port tells other machines only how the process is, and web pages nothing",
+    trials: [
+      trial(
+        "settings, profiles or a change, asked for by another machine",
+        "processes/admin.test.ts",
+        "other machines may ask how it is, look at nothing inside, and change nothing",
+      ),
+      trial(
+        "the same by a web page, also by one that has its own name point at this machine, or loads it as an image",
+        "processes/admin.test.ts",
+        "a look inside and a change %s are refused, and nothing is changed",
+      ),
+      trial(
+        "a secret among the settings",
+        "packages/runtime/in-force.test.ts",
+        "what is set says where, and a secret nothing else",
+      ),
+      trial("profile upon profile", "processes/admin/profiles.test.ts", "one is taken at a time, and after it another"),
+    ],
+  },
   containers: {
     protection: "Containers and their users in MongoDB have only the rights that they need",
     trials: [

@@ -11,7 +11,7 @@ import { freePorts } from "../harness/instances.ts";
 import { endOfShown, filledIn, isAsShown, lastingOf, type Step } from "./shown-commands.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** The first port of the petstore in pages. Tests use as many ports from another one on. */
+/** The first port of the petstore in pages, and of its admin ports 100 above. Tests use as many ports from another one on. */
 const FIRST_PORT = 8080;
 const SETS = 3;
 /** How often a read is repeated until it shows what is expected, every tenth of a second. */
@@ -51,7 +51,7 @@ export async function openTerminal(meant: Readonly<Record<string, string>> = {})
     text
       .replace(/(?<=127\.0\.0\.1:)\d{5}\b/g, (port) => {
         const place = Number(port) - base;
-        return place >= 0 && place < SETS * processNames.length ? `${FIRST_PORT + place}` : port;
+        return place >= 0 && place < 200 && place % 100 < SETS * processNames.length ? `${FIRST_PORT + place}` : port;
       })
       .replace(/[ \r]+$/gm, "");
 
