@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
-import { callHeaders } from "@petstore/rpc/call";
+import { ANONYMOUS, callerName, callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/allowed-hosts";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { createOnePortServer } from "@petstore/rpc/http/one-port";
@@ -25,6 +25,7 @@ import type { Logger } from "pino";
 import { createMetrics, type Metrics } from "../processes/metrics.ts";
 import { type Auth, addAdmission } from "./auth.ts";
 import type { Cors } from "./cors.ts";
+import type { DeprecatedCalls } from "./deprecated-calls.ts";
 import { neededMethods } from "./events/needed-methods.ts";
 import { createShedding, keepResponses, refuseWithoutMemory } from "./overload.ts";
 import { createRates, type RatesOptions } from "./rates/counting.ts";
@@ -67,6 +68,8 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions {
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
+  /** Notes who calls what is deprecated. */
+  readonly deprecatedCalls?: DeprecatedCalls | undefined;
   readonly auth: Auth;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
@@ -106,6 +109,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     noteRoutes, // refuses nothing
     keepResponses, // refuses nothing
     logRequests(log), // refuses nothing
+    countDeprecated(options), // refuses nothing
     (app) => markArrivals(app, served), // refuses nothing; makes a record of what is thrown below
     checkHosts(checkHost), // 421; not even a preflight is answered to a page that comes by a host name of its own
     (app) => cors?.register(app), // 204: preflights; what is refused below can be read by pages
@@ -164,6 +168,21 @@ const logRequests =
         done();
       },
     );
+
+const countDeprecated =
+  ({ deprecatedCalls, addressOf }: GatewayOptions): Layer =>
+  (app) =>
+    deprecatedCalls &&
+    app.addHook("onRoute", (route) => {
+      const operation = route.config?.operation;
+      if (!operation?.deprecation) return;
+      route.onSend = (request, _reply, _payload, done) => {
+        const { caller: id } = request; // empty for a caller that was not let in
+        const name = callerName(id === ANONYMOUS.id ? ANONYMOUS : { id }, () => addressOf(request));
+        if (id) deprecatedCalls.count(operation, name);
+        done();
+      };
+    });
 
 const checkHosts =
   (checkHost: HostCheck | undefined): Layer =>

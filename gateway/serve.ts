@@ -25,6 +25,7 @@ import { createClosing } from "./closing.ts";
 import type { GatewayConfig } from "./config.ts";
 import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
+import { createDeprecatedCalls } from "./deprecated-calls.ts";
 import { docs } from "./docs.ts";
 import { errorOptions } from "./errors.ts";
 import { eventTransport } from "./events/watch-events.ts";
@@ -84,6 +85,8 @@ export async function openGateway(
   const closing = createClosing({ lameDuckMs, endStreams: () => draining.abort(), ...time });
   const readiness = createReadiness({ services, isAccepting: closing.isAccepting, ...time });
   admin.routes.set("GET /readyz", readiness);
+  const deprecatedCalls = createDeprecatedCalls(deprecation, time.wallClock);
+  admin.routes.set("GET /deprecated", () => ({ status: 200, body: deprecatedCalls.report() }));
   let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
   const app = await buildGateway({
     services: [...called, struck(events)],
@@ -102,6 +105,7 @@ export async function openGateway(
     tls,
     basePath,
     deprecation,
+    deprecatedCalls,
     cors: cors(config.corsOrigins),
     metrics,
     plugins: [

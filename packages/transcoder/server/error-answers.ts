@@ -1,6 +1,7 @@
 /** Answers to what went wrong, to a request or on a bare socket. */
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Operation } from "../contract/operations.ts";
 import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
@@ -11,6 +12,8 @@ import { type ServerOptions, serverDefaults } from "./options.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
+    /** Of a route that serves one. */
+    operation?: Operation;
     /** The headers of an operation that is on its way out, for a request's target. */
     endingHeaders?: ((target: string) => Record<string, string>) | undefined;
     /** The path of an operation, with the names of its parameters in braces. */

@@ -1,0 +1,91 @@
+/** `npm run -s deprecated`: who still calls deprecated operations, as the admin ports of all gateways tell it. */
+import { parseArgs } from "node:util";
+import { origin } from "@petstore/rpc/http/address";
+import { readEnvironment } from "@petstore/runtime/environment";
+import type { DeprecatedCall } from "../gateway/deprecated-calls.ts";
+import { processSettings } from "../processes/config.ts";
+import { adminPortOf, replicasOf } from "../processes/names.ts";
+
+const help = `npm run -s deprecated -- [options]     who still calls operations that are deprecated
+
+Asks every gateway of this machine at its admin port: where PORT_BASE, REPLICAS, ADMIN_HOST and ADMIN_PORT
+say that it is. Each counts from its start, and keeps the latest 1,000 callers.
+
+options
+  --admin URL   a gateway's admin port instead, such as http://127.0.0.1:8180; may be given several times
+  --json        for programs
+  --help
+
+Ends with 0 when all gateways answered, and with 2 when one could not be asked.
+`;
+
+const options = {
+  admin: { type: "string", multiple: true },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+
+/** What a gateway answers, in JSON. */
+interface Report {
+  readonly calls: readonly (Omit<DeprecatedCall, "sunset"> & { readonly sunset: string })[];
+  readonly forgotten: number;
+}
+
+try {
+  await run();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}
+
+async function run(): Promise<void> {
+  const { values } = parseArgs({ options });
+  if (values.help) return void process.stdout.write(help);
+  const { calls, forgotten } = together(await Promise.all((values.admin ?? adminPorts()).map(ask)));
+  if (values.json) return console.log(JSON.stringify({ calls, forgotten }));
+  for (const [operation, rows = []] of Object.entries(Object.groupBy(calls, (row) => row.operation))) {
+    const { sunset = "", successor } = rows[0] ?? {};
+    console.log(`${operation} ends on ${sunset.slice(0, 10)}${successor && `, instead there is ${successor}`}`);
+    for (const { caller, calls, last } of rows)
+      console.log(
+        `  ${calls === 1 ? "1 call" : `${calls} calls`} by ${caller}, the last at ${new Date(last).toISOString()}`,
+      );
+  }
+  if (calls.length === 0) console.log("Nobody has called a deprecated operation since the gateways started.");
+  if (forgotten > 0)
+    console.log(`${forgotten} calls by others are not listed: a gateway keeps the latest 1,000 callers.`);
+}
+
+/** Where the gateways' admin ports are by the environment, as it is read by `npm start`. */
+function adminPorts(): readonly string[] {
+  const { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT } = readEnvironment(process.env, processSettings);
+  if (ADMIN_PORT === "off" || ADMIN_PORT === 0)
+    throw new Error(`ADMIN_PORT=${ADMIN_PORT} does not say where a gateway can be asked: say it with --admin URL.`);
+  return Array.from({ length: replicasOf(REPLICAS, "gateway") }, (_, i) =>
+    origin(ADMIN_HOST, ADMIN_PORT ?? adminPortOf("gateway", PORT_BASE, i + 1, REPLICAS)),
+  );
+}
+
+async function ask(admin: string): Promise<Report> {
+  const url = `${admin.replace(/\/$/, "")}/deprecated`;
+  const answer = await fetch(url).catch((error) => {
+    const why = error.cause?.code ?? error.message;
+    throw new Error(`${url} can't be asked (${why}): is the petstore running? PORT_BASE or --admin say where it is.`);
+  });
+  if (answer.ok) return (await answer.json()) as Report;
+  throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+}
+
+/** Adds up what several gateways have of one caller. */
+function together(reports: readonly Report[]): Report {
+  const rows = new Map<string, Report["calls"][number]>();
+  for (const row of reports.flatMap(({ calls }) => calls)) {
+    const key = `${row.operation} ${row.caller}`;
+    const { calls, last } = rows.get(key) ?? { calls: 0, last: 0 };
+    rows.set(key, { ...row, calls: calls + row.calls, last: Math.max(last, row.last) });
+  }
+  return {
+    calls: [...rows.values()].sort((a, b) => b.calls - a.calls),
+    forgotten: reports.reduce((sum, { forgotten }) => sum + forgotten, 0),
+  };
+}
