@@ -26,7 +26,7 @@ export interface AdminAnswer {
 /** By method and path. A GET reads; all others change something, and are called one after the other. */
 export type AdminRoutes = Map<
   `${"GET" | "POST" | "PUT"} /${string}`,
-  (body: string, query: URLSearchParams, accept: string | undefined) => AdminAnswer | Promise<AdminAnswer>
+  (body: string, query: URLSearchParams, accept?: string) => AdminAnswer | Promise<AdminAnswer>
 >;
 
 /** What other machines may ask for, too. */
