@@ -9,6 +9,7 @@ import { openGateway } from "../gateway/serve.ts";
 import { openCommon } from "../processes/common.ts";
 import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
+import { addCopies } from "../services/copies.ts";
 import { type OpenService, servicesOfOneProcess } from "../services/open.ts";
 import { pathsInMemory, pick } from "./paths-in-memory.ts";
 import { prepare } from "./prepare.ts";
@@ -37,6 +38,8 @@ export async function openPetstore(
   const open = async (name: ServiceName) =>
     services.set(name, await openService(serviceConfig(environment, name), parts, stack));
   await Promise.all(names.map(open));
+  const files = [...services.values()].flatMap(({ file }) => file ?? []);
+  if (files.length > 0) addCopies(common.admin.routes, files);
   // Only now: each calls the others as soon as it listens.
   const listen = async (name: ServiceName) => ({ name, kind: name, url: await pick(services, name).listen() });
   const endpoints = await Promise.all(names.map(listen));

@@ -8,7 +8,7 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { every } from "@petstore/runtime/workers";
 import { openStore, storesOfOneProcess } from "@petstore/store/open";
-import { NotWritable, type Store, UnusableServer } from "@petstore/store/port";
+import { NotWritable, type Store, type StoreFile, UnusableServer } from "@petstore/store/port";
 import { errors } from "#errors";
 import type { Common, PathTo } from "../processes/common.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
@@ -34,6 +34,8 @@ export interface OpenService {
   /** Takes calls of the same process. */
   readonly dispatcher: Dispatcher;
   readonly health: HealthState;
+  /** The file of its store, if it has one. */
+  readonly file: StoreFile | undefined;
   /** Takes calls from outside, and starts the background work. Resolves to the address. */
   listen(): Promise<string>;
   /** Starts the background work, for whom nobody calls from outside. */
@@ -145,7 +147,7 @@ export async function openService(
     const done = await Promise.all(service.workers.map(({ run }) => run(BATCH)));
     return done.reduce((sum, count) => sum + count, 0);
   }
-  return { dispatcher, health, listen, start: () => start(), work };
+  return { dispatcher, health, file: store.file, listen, start: () => start(), work };
 }
 
 /** Returns `openService` for several services of one process, whose stores share what they can. */

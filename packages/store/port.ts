@@ -229,7 +229,22 @@ export interface Collection<T extends Doc, I extends Indexes<T> = Indexes<T>, V 
   forgetChanges(before: number, limit: number, options?: CallOptions): Promise<number>;
 }
 
+/**
+ * By which another process copies the file of a store that is open: first the file, while it is kept, then as much of its
+ * log (`<path>-wal`) as there was while commits were held. Together they are the store at that moment.
+ */
+export interface StoreFile {
+  readonly path: string;
+  /** While true, the file stays as it is, and changes are in the log alone. */
+  keep(kept: boolean): void;
+  /** Begins no commit until `release`; who changes something waits. Returns the size of the log in bytes. */
+  hold(): number;
+  release(): void;
+}
+
 export interface Store {
+  /** Present if the data is in a file that only this process can open. */
+  readonly file?: StoreFile | undefined;
   /** Opens a collection, and fills its new indexes. When it is opened again, the schema must be the same. */
   collection<T extends Doc, const I extends Indexes<T>, V = unknown>(
     schema: Schema<T, I, V>,

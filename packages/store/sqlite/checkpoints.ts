@@ -9,6 +9,9 @@ import { Corrupt } from "../port.ts";
 
 /** From so many pages in the log on, a commit is followed by a checkpoint; as by default in SQLite. */
 const PAGES = 1000;
+/** Sizes in the log's file, in bytes. */
+const LOG_HEADER = 32;
+const FRAME_HEADER = 24;
 
 /** Makes the mark's table, and has file and log together say that the file is complete. */
 export const COMPLETE = `CREATE TABLE IF NOT EXISTS "$log" (is_needed INTEGER NOT NULL) STRICT;
@@ -34,6 +37,8 @@ export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => bo
   let isMarked = false;
   /** What file and log together say. */
   let isNeeded = 0;
+  /** Whether somebody copies the file. */
+  let isKept = false;
 
   /** Returns false if there is no room. */
   function say(value: 0 | 1): boolean {
@@ -66,9 +71,19 @@ export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => bo
   return {
     /** To be called after each commit. */
     afterCommit(): void {
-      if (!say(0) || (isMarked && state().inLog < PAGES) || !say(1)) return;
+      if (!say(0) || isKept || (isMarked && state().inLog < PAGES) || !say(1)) return;
       isMarked = orFalse(checkpoint) || isMarked;
       say(0);
+    },
+    /** While true, no checkpoint changes the file, and the log grows. */
+    keepFile(kept: boolean): void {
+      isKept = kept;
+    },
+    /** How much of the log's file is in use, in bytes. https://sqlite.org/fileformat2.html#the_write_ahead_log */
+    logSize(): number {
+      const { inLog } = state();
+      const { page_size: page } = db.prepare("PRAGMA page_size").get() as { page_size: number };
+      return inLog > 0 ? LOG_HEADER + inLog * (FRAME_HEADER + page) : 0;
     },
     /** Makes the file complete without its log. Returns whether it is. */
     save: () => orFalse(() => say(0) && checkpoint()),

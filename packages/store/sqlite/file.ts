@@ -14,7 +14,7 @@ const APPLICATION_ID = 0x70657473;
  * Goes up when what is stored changes so that another version could no longer read it.
  * 2: orders are stored once their units are reserved; idempotency keys hold no contents.
  */
-const FORMAT = 2;
+export const FORMAT = 2;
 
 /**
  * Opens or creates the file for this process alone. Throws `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`,
@@ -91,7 +91,8 @@ export function openLog(db: DatabaseSync) {
   };
 }
 
-function identify(db: DatabaseSync, path: string): void {
+/** Throws for a file that is not the petstore's, or in another format. */
+export function identify(db: DatabaseSync, path: string): void {
   const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (!empty && pragma(db, "application_id") !== APPLICATION_ID) {
     throw new Corrupt(`${path} is the database of another program: set DATA_DIR to another directory.`);

@@ -52,6 +52,8 @@ export function groupCommit(
   let hasRoom = true;
   /** The sync that is under way: until it is over, what is committed may be lost. */
   let syncing: Promise<void> | undefined;
+  /** Resolves when commits may go on. */
+  let held: PromiseWithResolvers<void> | undefined;
 
   function refuseWhenStopped(): void {
     if (refusal !== undefined) throw new Unavailable(false, refusal);
@@ -104,6 +106,7 @@ export function groupCommit(
   }
 
   const enter = createBatcher<"all", Step>(async (_, steps) => {
+    if (held) await held.promise;
     if (hasFailed) {
       for (const { reject } of steps) reject(new Unavailable(false, refusal));
       return [];
@@ -156,6 +159,15 @@ export function groupCommit(
     async write<R>(step: (batch: Batch) => R): Promise<R> {
       refuseWhenStopped();
       return schedule(step);
+    },
+
+    /** Begins no further commit until `release`: whoever changes something waits. None is half made when this returns. */
+    hold(): void {
+      held ??= Promise.withResolvers();
+    },
+    release(): void {
+      held?.resolve();
+      held = undefined;
     },
 
     /** Answers nothing more, because it is unknown what is on disk. */

@@ -14,7 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Corrupt } from "../port.ts";
 import { openFailure } from "./failures.ts";
 
-const FILE = "identity.db";
+export const FILE = "identity.db";
 /** How long to wait for another service that is starting, in milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
 

@@ -8,7 +8,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { reporting } from "../document/corrupt.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
-import type { Store } from "../port.ts";
+import type { Store, StoreFile } from "../port.ts";
 import { takeCheckpoints } from "./checkpoints.ts";
 import { isFull, openFailure, readFailure } from "./failures.ts";
 import { logOf, openFile, openLog } from "./file.ts";
@@ -101,7 +101,16 @@ export function embeddedStore(
     next: sequences.next,
     close: () => (closing ??= close()),
   };
-  return tableStore(engine, { clock, sleep, report: reporting(log, clock, onCorrupt) });
+  const file: StoreFile = {
+    path: db.location() ?? path,
+    keep: checkpoints.keepFile,
+    hold() {
+      commit.hold();
+      return checkpoints.logSize();
+    },
+    release: commit.release,
+  };
+  return { ...tableStore(engine, { clock, sleep, report: reporting(log, clock, onCorrupt) }), file };
 }
 
 function inTransaction(db: DatabaseSync, work: () => void): void {
