@@ -38,6 +38,7 @@ WORKDIR /petstore
 COPY --from=packages /petstore/node_modules node_modules
 COPY --from=generated /petstore/proto/gen proto/gen
 COPY package.json ./
+COPY backup backup
 COPY --from=generated /petstore/console/dist console/dist
 COPY gateway gateway
 COPY launcher launcher

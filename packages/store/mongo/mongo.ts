@@ -15,12 +15,13 @@ import { type MongoChanges, mongoChanges } from "./changes.ts";
 import { openClients } from "./clients.ts";
 import { mongoCollection, type Run } from "./collection.ts";
 import { connect } from "./connect.ts";
-import { byMajority, openDatabase } from "./database.ts";
+import { byMajority, databaseName, FORMAT, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
 import { indexBuilds } from "./index-builds.ts";
 import { createSequences } from "./sequences.ts";
 
 export { sharedClients } from "./clients.ts";
+export { databaseName } from "./database.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   readonly waitsFor?: (what: string) => void;
@@ -28,13 +29,6 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
   /** By default each store has clients of its own. */
   readonly openClients?: typeof openClients | undefined;
 }
-
-/**
- * Goes up when what is stored changes so that another version could no longer read it.
- * 2: the log of operations is called `_operations`.
- * 3: orders are stored once their units are reserved; idempotency keys hold no contents.
- */
-const FORMAT = 3;
 
 /**
  * Opens the database of one service, and waits for MongoDB if need be.
@@ -143,10 +137,4 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       await clients.close();
     },
   };
-}
-
-/** `<database of the URI, or petstore>_<service>` */
-export function databaseName(uri: string, service: string): string {
-  const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
-  return `${decodeURIComponent(database)}_${service}`;
 }

@@ -1,0 +1,96 @@
+/** Where stores are: a directory or MongoDB, and how to open what is there. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import {
+  ConfigError,
+  type Environment,
+  mongodbUri,
+  path,
+  readEnvironment,
+  type Secret,
+} from "@petstore/runtime/environment";
+import { checkTogether, IDENTITY, openAtRest, recordsIn } from "@petstore/store/at-rest";
+import type { Databases } from "@petstore/store/databases";
+import { takeDirectory } from "@petstore/store/directory";
+import { StoreLocked } from "@petstore/store/port";
+import type { Records } from "@petstore/store/records";
+import { storeSettings } from "../processes/config.ts";
+import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+
+/** The services, each of which has a store. */
+export const serviceNames: readonly ServiceName[] = processNames.filter(isServiceName);
+export const fileOf = (service: ServiceName): string => `${service}.db`;
+
+/** A directory of the embedded store, or databases in MongoDB. */
+export type Place = { readonly directory: string } | { readonly uri: Secret };
+
+/** The command can't be carried out, for the reason in the message. */
+export class Refused extends Error {}
+/** It could not be found out whether it can. */
+export class NoLook extends Error {}
+
+/** The place that the settings name, or the one that is `given` instead of them. Throws `ConfigError`. */
+export function placeOf(given: string | undefined, environment: Environment): Place {
+  if (given === undefined) {
+    const { MONGODB_URI, DATA_DIR } = readEnvironment(environment, storeSettings);
+    return MONGODB_URI ? { uri: MONGODB_URI } : { directory: resolve(DATA_DIR) };
+  }
+  const uri = mongodbUri.read(given);
+  if (uri) return { uri };
+  const directory = path.read(given);
+  if (directory !== undefined) return { directory: resolve(directory) };
+  throw new ConfigError([`A store is a directory, or ${mongodbUri.description}.`]);
+}
+
+export async function openMongo({ uri }: { readonly uri: Secret }): Promise<Databases> {
+  const { openDatabases } = await import("@petstore/store/databases");
+  return openDatabases(uri.reveal(), serviceNames);
+}
+
+export const holdsData = (directory: string): boolean =>
+  [...serviceNames.map(fileOf), IDENTITY].some((name) => existsSync(join(directory, name)));
+
+export interface AtRest extends Disposable {
+  readonly files: ReadonlyMap<ServiceName, DatabaseSync>;
+}
+
+/**
+ * Opens the files of a directory, which no petstore can use until they are closed. Throws `StoreLocked` if one uses them, and
+ * `Corrupt` if they don't belong together.
+ */
+export function openDirectory(directory: string): AtRest {
+  if (!holdsData(directory)) throw new Refused(`There is no data of a petstore in ${directory}.`);
+  using stack = new DisposableStack();
+  stack.use(takeDirectory(directory, "npm run data"));
+  const files = new Map(
+    serviceNames.map((service) => {
+      const db = openAtRest(join(directory, fileOf(service)));
+      stack.defer(() => db.close());
+      return [service, db];
+    }),
+  );
+  checkTogether(directory, new Map([...files].map(([service, db]) => [fileOf(service), db])));
+  const all = stack.move();
+  return { files, [Symbol.dispose]: () => all.dispose() };
+}
+
+/** Takes a directory that is about to be written. Throws `StoreLocked` if a petstore uses it. */
+export function takeUnused(directory: string): Disposable {
+  using stack = new DisposableStack();
+  stack.use(takeDirectory(directory, "npm run data"));
+  for (const service of serviceNames) {
+    const path = join(directory, fileOf(service));
+    try {
+      if (existsSync(path)) openAtRest(path).close();
+    } catch (error) {
+      if (error instanceof StoreLocked) throw error; // what is damaged may be replaced
+    }
+  }
+  return stack.move();
+}
+
+/** The records of all services. */
+export type AllRecords = ReadonlyMap<ServiceName, Records>;
+export const recordsOf = (files: AtRest["files"]): AllRecords =>
+  new Map([...files].map(([service, db]) => [service, recordsIn(db)]));

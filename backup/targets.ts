@@ -1,0 +1,139 @@
+/**
+ * Stores that are being filled. No petstore starts with one that is not complete, and what is there stays until the new one is:
+ * a directory is filled in a directory inside it, whose files are moved when they are complete.
+ */
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { giveIdentity, IDENTITY, openNew, recordsIn } from "@petstore/store/at-rest";
+import {
+  type AllRecords,
+  fileOf,
+  holdsData,
+  openMongo,
+  type Place,
+  Refused,
+  serviceNames,
+  takeUnused,
+} from "./places.ts";
+
+export interface Target extends AsyncDisposable {
+  readonly records: AllRecords;
+  /** From now on it is the petstore's. */
+  complete(): Promise<void>;
+}
+
+interface Options {
+  /** Whether data that is there gives way. */
+  readonly replace: boolean;
+  /** What it is filled by. What was begun by the same is gone on with. */
+  readonly by: string;
+  /** Tells people what is waited for. */
+  readonly say: (text: string) => void;
+}
+
+const holds = (where: string) =>
+  new Refused(`${where} holds data, which stays: name another place by --store or --to, or replace it with --replace.`);
+const begun = (where: string, by: string) =>
+  new Refused(`${where} was begun to be filled by ${by}: go on with that, or begin anew with --replace.`);
+
+/** Opens a place to be filled. Throws `Refused` or `StoreLocked` if it holds data or is in use. */
+export const openTarget = (place: Place, options: Options): Promise<Target> =>
+  "directory" in place ? openFiles(place.directory, options) : openDatabases(place, options);
+
+/** Directory in which the files of a directory are made, and what names the source. */
+const incomingOf = (directory: string) => join(directory, "incoming");
+
+async function openFiles(directory: string, options: Options): Promise<Target> {
+  await using stack = new AsyncDisposableStack();
+  const { incoming, complete } = stack.use(takeIncoming(directory, options));
+  const closing = new DisposableStack();
+  stack.defer(() => closing.dispose());
+  const records: AllRecords = new Map(
+    serviceNames.map((service) => {
+      const db = openNew(join(incoming, fileOf(service)));
+      closing.defer(() => db.close());
+      return [service, recordsIn(db)];
+    }),
+  );
+  const all = stack.move();
+  return {
+    records,
+    async complete() {
+      closing.dispose();
+      complete();
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** Takes a directory, and makes one inside it for the files that will be its own once they are `complete`. */
+export function takeIncoming(directory: string, { replace, by }: Omit<Options, "say">) {
+  if (holdsData(directory) && !replace) throw holds(directory);
+  const taken = takeUnused(directory);
+  const incoming = incomingOf(directory);
+  const note = join(incoming, "from");
+  const former = existsSync(note) ? readFileSync(note, "utf8") : undefined;
+  if (former !== undefined && former !== by) {
+    if (!replace) {
+      taken[Symbol.dispose]();
+      throw begun(directory, former);
+    }
+    rmSync(incoming, { recursive: true });
+  }
+  mkdirSync(incoming, { recursive: true, mode: 0o700 });
+  writeFileSync(note, by);
+  return {
+    incoming,
+    complete(): void {
+      const names = serviceNames.map(fileOf);
+      giveIdentity(incoming, names);
+      for (const name of readdirSync(directory))
+        if (/\.db-(wal|shm|journal)$/.test(name)) rmSync(join(directory, name));
+      // The identity first: files of before don't have it, so no petstore starts with some of them among the others.
+      for (const name of [IDENTITY, ...names]) {
+        ownAs(directory, join(incoming, name));
+        renameSync(join(incoming, name), join(directory, name));
+      }
+      rmSync(incoming, { recursive: true });
+    },
+    [Symbol.dispose]: () => taken[Symbol.dispose](),
+  };
+}
+
+/** Gives a file to the owner of the directory: root may have made it. */
+function ownAs(directory: string, path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(directory);
+  chownSync(path, uid, gid);
+}
+
+async function openDatabases(place: Extract<Place, { uri: unknown }>, { replace, by, say }: Options): Promise<Target> {
+  const databases = await openMongo(place);
+  try {
+    const former = await databases.fills();
+    if (former !== undefined && former !== by && !replace) throw begun(databases.name, former);
+    if (former === undefined && !replace && (await databases.holdData())) throw holds(databases.name);
+    say(`Looking whether a petstore uses ${databases.name} ...`);
+    if (await databases.isInUse()) throw new Refused(`${databases.name} is in use: stop the petstore first.`);
+    if (replace && former !== by) await databases.clear();
+    await databases.fill(by);
+    return {
+      records: new Map(serviceNames.map((service) => [service, databases.records(service)])),
+      complete: databases.filled,
+      [Symbol.asyncDispose]: databases.close,
+    };
+  } catch (error) {
+    await databases.close();
+    throw error;
+  }
+}
