@@ -73,6 +73,8 @@ describe("a backup", () => {
     cpSync(at("other", "order.db"), at("data", "order.db"));
     await expect(backup()).rejects.toThrow(/order\.db belongs to the files of another DATA_DIR/);
     await expect(makeBackup(place("nowhere"), at("b"), {})).rejects.toThrow(/no data of a petstore/);
+    expect(readdirSync(at("b"))).toEqual([]);
+    await expect(verifyBackup(at("c"))).rejects.toThrow(/There is no /);
   });
 });
 
@@ -242,6 +244,16 @@ describe("a copy", () => {
     await _[Symbol.asyncDispose]();
     expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/begun to be filled by something else/);
     await copy(data(), place("copy"), { ...plain, replace: true });
+  });
+  test("of another state than that of its beginning is found out, and begun anew the next time", async () => {
+    const { openTarget } = await import("./targets.ts");
+    {
+      await using target = await openTarget(place("copy"), { ...plain, by: `a copy of ${at("data")}` });
+      await target.records.get("pet")?.add("things", [{ _id: 1, doc: { _id: 1, rev: 1, name: "other" } }]);
+    }
+    expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/pet\/things\/1 is another/);
+    await copy(data(), place("copy"), plain);
+    expect(await thingsIn(place("copy"))).toEqual(await thingsIn(data()));
   });
   test("is refused while the source is in use", async () => {
     const service = await openOne(data(), "order");

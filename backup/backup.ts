@@ -1,6 +1,15 @@
 /** Backups: what makes them, looks whether they are whole, and brings them back. */
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -14,6 +23,7 @@ import {
   type AllRecords,
   type AtRest,
   fileOf,
+  NoLook,
   openDirectory,
   openMongo,
   type Place,
@@ -36,7 +46,7 @@ export interface Manifest {
   readonly engine: "embedded" | "mongodb";
   /** Of what the engine stores. */
   readonly engineFormat: number;
-  /** What was answered before it is in the backup, and what was answered after it is not. */
+  /** What was answered before it is in the backup. */
   readonly instant: string;
   /** How many records there are, by service and collection. */
   readonly counts: Readonly<Record<string, number>>;
@@ -50,20 +60,30 @@ export async function makeBackup(place: Place, directory: string, environment: E
   if (existsSync(directory) && readdirSync(directory).length > 0)
     throw new Refused(`${directory} holds something already: name a directory that is new or empty.`);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+  try {
+    return await writeBackup(place, directory, environment);
+  } catch (error) {
+    for (const name of readdirSync(directory)) rmSync(join(directory, name), { recursive: true });
+    throw error;
+  }
+}
+
+async function writeBackup(place: Place, directory: string, environment: Environment): Promise<Manifest> {
   const made = await ("directory" in place
     ? copyFiles(place.directory, directory, environment)
     : readMongo(place, directory));
   const files = [];
-  for (const name of readdirSync(directory).sort()) files.push({ name, ...(await sumOf(join(directory, name))) });
+  for (const name of readdirSync(directory).sort()) {
+    await sync(join(directory, name));
+    files.push({ name, ...(await sumOf(join(directory, name))) });
+  }
   const told = { petstore: "backup", format: FORMAT, id: randomUUID(), ...made, files } as const;
   const manifest: Manifest = { ...told, sha256: hashOf(told) };
   const path = join(directory, MANIFEST);
-  const file = await open(`${path}.part`, "wx", 0o600);
-  await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
-  await file.sync();
-  await file.close();
+  writeFileSync(`${path}.part`, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
+  await sync(`${path}.part`);
   await rename(`${path}.part`, path);
-  await syncDirectory(directory);
+  await sync(directory);
   return manifest;
 }
 
@@ -190,6 +210,7 @@ const ANOTHER = "Take another backup.";
 
 function readManifest(directory: string): Manifest {
   const path = join(directory, MANIFEST);
+  if (!existsSync(directory)) throw new NoLook(`There is no ${directory}.`);
   if (!existsSync(path))
     throw new Refused(`${directory} has no ${MANIFEST}: it is no backup, or was cut short and is void. ${ANOTHER}`);
   let manifest: Manifest | undefined;
@@ -223,8 +244,8 @@ async function sumOf(path: string, progress?: Progress): Promise<{ bytes: number
   return { bytes, sha256: hash.digest("hex") };
 }
 
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
+/** Brings a file or directory to the disk. */
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path, "r");
   await handle.sync();
-  await handle.close();
 }

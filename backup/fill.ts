@@ -14,6 +14,7 @@ import { moveSequencesOn, prove, transfer } from "./transfer.ts";
 export interface FillOptions {
   readonly replace: boolean;
   readonly say: (text: string) => void;
+  readonly checkSource?: (() => Promise<void>) | undefined;
 }
 
 /** Fills a place. `moveOn`: whether ids may have been given since the records were read. Resolves to how many records it has. */
@@ -28,7 +29,11 @@ async function fill(
     await transfer(source, target.records, progress);
   }
   using progress = showProgress("Comparing records", source.total, "records");
-  const count = await prove(source, await linesOf(target.records), progress);
+  const copied = await linesOf(target.records);
+  const count = await prove(source, copied, progress).catch(async (error) => {
+    await target.discard();
+    throw error;
+  });
   if (moveOn) await moveSequencesOn(target.records);
   await target.complete();
   return count;
@@ -39,7 +44,7 @@ export async function restore(directory: string, place: Place, options: FillOpti
   const manifest = await verifyBackup(directory);
   const by = `the backup of ${manifest.instant} (${manifest.id})`;
   if (manifest.engine === "mongodb") {
-    const source = await openLines(join(directory, LINES), () => silent);
+    const source = await openLines(join(directory, LINES), showChecking);
     await fill(source, place, { ...options, by, moveOn: true });
   } else if ("directory" in place) await restoreFiles(directory, place.directory, manifest, { ...options, by });
   else {
@@ -49,7 +54,7 @@ export async function restore(directory: string, place: Place, options: FillOpti
   return manifest;
 }
 
-const silent = { add() {}, [Symbol.dispose]() {} };
+const showChecking = (records: number) => showProgress("Checking records", records, "records");
 
 async function restoreFiles(
   from: string,
@@ -84,7 +89,7 @@ async function restoreFiles(
 
 /** Fills a place with an export. Resolves to how many records it has. */
 export async function importFile(path: string, place: Place, options: FillOptions): Promise<number> {
-  const source = await openLines(path, (records) => showProgress("Checking records", records, "records"));
+  const source = await openLines(path, showChecking);
   const by = `the export of ${source.head.instant} (${source.head.id})`;
   return fill(source, place, { ...options, by, moveOn: true });
 }
@@ -103,7 +108,8 @@ export async function copy(from: Place, to: Place, options: FillOptions): Promis
     if (await databases.isInUse())
       throw new Refused(`${databases.name} is in use: stop the petstore first, or make a backup and restore that.`);
     const all = new Map(serviceNames.map((service) => [service, databases.records(service)]));
-    return await fill(await linesOf(all), to, { ...options, by: `a copy of ${databases.name}`, moveOn: false });
+    const how = { ...options, by: `a copy of ${databases.name}`, moveOn: false, checkSource: databases.checkFormats };
+    return await fill(await linesOf(all), to, how);
   } finally {
     await databases.close();
   }

@@ -14,13 +14,14 @@ npm run data -- verify DIR     looks at every byte of a backup
 npm run data -- restore DIR    brings a backup back; the petstore must be stopped
 npm run data -- export FILE    writes all records, at one instant, as lines of JSON
 npm run data -- import FILE    fills a store with them, whatever its engine
-npm run data -- copy --from STORE --to STORE
+npm run data -- copy --from STORE --to STORE    moves everything, also from one engine to the other
 
 A STORE is a directory or a mongodb:// URI, by default what DATA_DIR or MONGODB_URI say. A store that is to be filled must be
 empty and not in use. Import and copy go on where they stopped; a backup that was cut short is void.
 
 options
   --store STORE    what is backed up, exported or filled, if it is not what the settings say
+  --from, --to     what is copied, and what is filled: one of them may be what the settings say
   --replace        what a store holds gives way
   --help
 
@@ -48,7 +49,7 @@ async function run(): Promise<void> {
   if (values.help) return void process.stdout.write(help);
   const [verb, path = "", ...more] = positionals;
   const isCopy = verb === "copy";
-  if (more.length > 0 || (path === "") !== isCopy || (values.from !== undefined && values.to !== undefined) !== isCopy)
+  if (more.length > 0 || (path === "") !== isCopy || (values.from !== undefined || values.to !== undefined) !== isCopy)
     throw new Misused(help);
   const place = placeOf(values.store, env);
   const filling = { replace: values.replace, say };

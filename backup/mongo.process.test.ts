@@ -118,6 +118,15 @@ describe.skipIf(mongodbMissing)("on MongoDB", { timeout }, () => {
     expect(await thingsIn(mongo)).toEqual(await thingsIn(directory("data")));
   });
 
+  test("nothing is copied to itself, and lost", async () => {
+    await addThings(mongo, 2);
+    const before = await thingsIn(mongo);
+    // The same by another name.
+    const same = { uri: new Secret(`${mongo.uri.reveal()}&appName=another`) };
+    await expect(copy(mongo, same, replacing)).rejects.toThrow(/can't be copied to itself/);
+    expect(await thingsIn(mongo)).toEqual(before);
+  });
+
   test("a snapshot that is gone says what to set", async () => {
     await addThings(mongo, 1);
     const databases = await openMongo(mongo);

@@ -30,6 +30,8 @@ export interface Target extends AsyncDisposable {
   readonly records: AllRecords;
   /** From now on it is the petstore's. */
   complete(): Promise<void>;
+  /** Whoever fills it next begins anew. */
+  discard(): Promise<void>;
 }
 
 interface Options {
@@ -39,6 +41,8 @@ interface Options {
   readonly by: string;
   /** Tells people what is waited for. */
   readonly say: (text: string) => void;
+  /** Called when the place can be seen to be filled: throws if it is also the source. */
+  readonly checkSource?: (() => Promise<void>) | undefined;
 }
 
 const holds = (where: string) =>
@@ -71,6 +75,10 @@ async function openFiles(directory: string, options: Options): Promise<Target> {
     async complete() {
       closing.dispose();
       complete();
+    },
+    async discard() {
+      closing.dispose();
+      rmSync(incoming, { recursive: true });
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
@@ -117,7 +125,8 @@ function ownAs(directory: string, path: string): void {
   chownSync(path, uid, gid);
 }
 
-async function openDatabases(place: Extract<Place, { uri: unknown }>, { replace, by, say }: Options): Promise<Target> {
+async function openDatabases(place: Extract<Place, { uri: unknown }>, options: Options): Promise<Target> {
+  const { replace, by, say, checkSource } = options;
   const databases = await openMongo(place);
   try {
     const former = await databases.fills();
@@ -125,11 +134,16 @@ async function openDatabases(place: Extract<Place, { uri: unknown }>, { replace,
     if (former === undefined && !replace && (await databases.holdData())) throw holds(databases.name);
     say(`Looking whether a petstore uses ${databases.name} ...`);
     if (await databases.isInUse()) throw new Refused(`${databases.name} is in use: stop the petstore first.`);
-    if (replace && former !== by) await databases.clear();
     await databases.fill(by);
+    await checkSource?.().catch(async () => {
+      await databases.filled();
+      throw new Refused(`${databases.name} can't be copied to itself.`);
+    });
+    if (replace && former !== by) await databases.clear();
     return {
       records: new Map(serviceNames.map((service) => [service, databases.records(service)])),
       complete: databases.filled,
+      discard: databases.clear,
       [Symbol.asyncDispose]: databases.close,
     };
   } catch (error) {

@@ -32,7 +32,7 @@ export async function prove(source: Source, copy: Source, progress: Progress): P
       throw new Refused(
         `The copy is not what it was made of: ${nameOf(that ?? found)} is ${
           that && found ? "another" : that ? "missing" : "one too many"
-        }. Use --replace to begin anew.`,
+        }. Nothing of it is kept: begin anew.`,
       );
     progress.add(1);
   }

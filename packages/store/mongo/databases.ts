@@ -120,7 +120,7 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     async clear(): Promise<void> {
       for (const service of services)
-        for (const collection of [...(await collectionsOf(service)), SEQUENCES, ABOUT])
+        for (const collection of [...(await collectionsOf(service)), SEQUENCES])
           await database(service).collection(collection).drop();
     },
 
