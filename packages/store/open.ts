@@ -1,6 +1,7 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
 import { resolve } from "node:path";
 import type { EngineContext } from "./engine/context.ts";
+import type { StoreAtRest } from "./inspection.ts";
 import type { MongoOptions } from "./mongo/mongo.ts";
 import type { Store } from "./port.ts";
 
@@ -31,6 +32,23 @@ export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "
  */
 export const openStore = (config: StoreConfig, options: StoreOptions): Promise<Store> =>
   storesOfOneProcess()(config, options);
+
+/**
+ * Looks at the store of one service without changing it: in MongoDB, whoever works with it, or in a file that nobody has open.
+ * Rejects with `UnusableServer` for a server that can't be used or does not answer, with `StoreLocked` for a file that is in use,
+ * and with `Corrupt` for one that can't be read at all.
+ */
+export async function openInspection(
+  { service, dataDir, mongodbUri }: StoreConfig,
+  { clock, sleep }: Pick<StoreOptions, "clock" | "sleep">,
+): Promise<StoreAtRest> {
+  if (mongodbUri !== undefined) {
+    const { inspectDatabase } = await import("./mongo/inspection.ts");
+    return inspectDatabase(mongodbUri.reveal(), service, { clock, sleep });
+  }
+  const { inspectFile } = await import("./sqlite/inspection.ts");
+  return inspectFile(resolve(dataDir, `${service}.db`));
+}
 
 /** Returns `openStore` for several services of one process: in MongoDB they share one client, closed with the last store. */
 export function storesOfOneProcess(): typeof openStore {

@@ -14,6 +14,7 @@
  *   least once, in the order of the document's revisions, and never before it is on disk. No write waits for the readers.
  */
 import type { DocumentSchema } from "./document-schema.ts";
+import type { Inspection } from "./inspection.ts";
 
 export type { DocumentSchema, Infer } from "./document-schema.ts";
 
@@ -253,6 +254,8 @@ export interface Store {
   nextId(sequence: string, options?: NextIdOptions): Promise<number>;
   /** Resolves when the store can be read and written. */
   ping(options?: CallOptions): Promise<void>;
+  /** What is stored, as it is. Only where no other process can look: see `openInspection`. */
+  readonly inspection?: Omit<Inspection, "close">;
   /** Waits for what is under way, then closes. */
   close(): Promise<void>;
 }

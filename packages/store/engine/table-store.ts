@@ -2,15 +2,15 @@
  * A store over an engine that runs in this process and executes each step synchronously. What such engines have in common
  * is here: they only keep bytes by `_id` and find them by index.
  */
-import { checkId, decode, encode, type Fields } from "../document/codec.ts";
+import { checkId, encode, type Fields } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { type Fold, fold } from "../document/fold.ts";
 import { frozen } from "../document/frozen.ts";
+import { type Kind, readRow } from "../inspection.ts";
 import {
   type CallOptions,
   type Changes,
   type Collection,
-  Corrupt,
   type Decide,
   type Doc,
   type Id,
@@ -161,12 +161,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   /** The documents that the steps of each batch have used. */
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
-  const docOf = ({ _id, doc: bytes }: Row): T => {
-    const doc = frozen(decode<T>(bytes, declaration));
-    if (doc._id === _id) return doc;
-    const { name } = declaration;
-    throw new Corrupt(`Document ${_id} of ${name} has the _id ${doc._id}: restore a backup.`, { collection: name });
-  };
+  const docOf = (row: Row): T => frozen(readRow<T>(row, declaration as Kind<T>));
   const find = (_id: Id): Row[] => {
     checkId(_id);
     const doc = table.get(_id);

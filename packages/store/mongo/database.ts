@@ -8,19 +8,6 @@ import type { Id } from "../port.ts";
 import { type ReadLimits, TIMEOUT_MS, withTimeout } from "./deadline.ts";
 import { nameOf, readSeen, type Times, writeSeen } from "./seen.ts";
 
-/**
- * Goes up when what is stored changes so that another version could no longer read it.
- * 2: the log of operations is called `_operations`.
- * 3: orders are stored once their units are reserved; idempotency keys hold no contents.
- */
-export const FORMAT = 3;
-
-/** `<database of the URI, or petstore>_<service>` */
-export function databaseName(uri: string, service: string): string {
-  const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
-  return `${decodeURIComponent(database)}_${service}`;
-}
-
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;
 

@@ -7,7 +7,8 @@ import { readBson } from "../document/read-bson.ts";
 import { Corrupt, type Id, UnsupportedFormat, UnusableServer } from "../port.ts";
 import type { Entry, Records } from "../records.ts";
 import { checkServer, createClient } from "./connect.ts";
-import { byMajority, databaseName, FORMAT } from "./database.ts";
+import { byMajority } from "./database.ts";
+import { databaseName, FORMAT } from "./identity.ts";
 
 export { FORMAT };
 

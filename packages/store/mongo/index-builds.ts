@@ -65,7 +65,7 @@ async function buildIndexes(usual: Db, patient: () => Db, declaration: Declarati
 }
 
 /** An index holds the documents in which all of its fields are present. None is unique. */
-const indexDescriptions = ({ indexes }: Declaration): IndexDescription[] =>
+export const indexDescriptions = ({ indexes }: Pick<Declaration, "indexes">): IndexDescription[] =>
   Object.values(indexes).map((fields) => ({
     key: keyOf(fields),
     partialFilterExpression: Object.fromEntries(fields.map((field) => [field, { $exists: true }])),

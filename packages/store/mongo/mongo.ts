@@ -15,13 +15,14 @@ import { type MongoChanges, mongoChanges } from "./changes.ts";
 import { openClients } from "./clients.ts";
 import { mongoCollection, type Run } from "./collection.ts";
 import { connect } from "./connect.ts";
-import { byMajority, databaseName, FORMAT, openDatabase } from "./database.ts";
+import { byMajority, openDatabase } from "./database.ts";
 import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
+import { databaseName, FORMAT, formatProblem } from "./identity.ts";
 import { indexBuilds } from "./index-builds.ts";
 import { createSequences } from "./sequences.ts";
 
 export { sharedClients } from "./clients.ts";
-export { databaseName } from "./database.ts";
+export { databaseName } from "./identity.ts";
 
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   readonly waitsFor?: (what: string) => void;
@@ -49,15 +50,8 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     const claim = { $setOnInsert: { format: FORMAT } };
     const options = { upsert: true, returnDocument: "after" } as const;
     const found = await withTimeout("repeatable", about.findOneAndUpdate({ _id: "format" }, claim, options));
-    const format = found?.format ?? FORMAT;
-    if (format === FORMAT) return;
-    throw new UnsupportedFormat(
-      `The database ${database.db.databaseName} was written by ${
-        format > FORMAT
-          ? "a newer petstore: upgrade this one."
-          : "an older petstore, in a format that this one does not read: name another database in the connection string."
-      }`,
-    );
+    const problem = formatProblem(database.db.databaseName, found?.format ?? FORMAT);
+    if (problem !== undefined) throw new UnsupportedFormat(problem);
   };
   try {
     await connect(calls, checkFormat, options);

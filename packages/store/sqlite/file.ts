@@ -91,7 +91,7 @@ export function openLog(db: DatabaseSync) {
   };
 }
 
-/** Throws for a file that is not the petstore's, or in another format. */
+/** Throws for the file of another program, or of another version. */
 export function identify(db: DatabaseSync, path: string): void {
   const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (!empty && pragma(db, "application_id") !== APPLICATION_ID) {

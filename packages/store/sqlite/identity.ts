@@ -37,15 +37,10 @@ export function holdIdentity(path: string) {
   };
   const db = run(() => new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS }));
   try {
-    /** The identity, if there is one yet, and how often the file was opened here before: 0 if it was not made here. */
     const known = run(() => {
       // The file is complete on its own whenever nobody writes to it, and its directory entry is synced, too.
       db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN IMMEDIATE");
-      if (!hasTable(db, "identity")) return { id: undefined, opened: 0 };
-      const { id } = db.prepare("SELECT id FROM identity").get() as { id: string };
-      if (!hasTable(db, "openings")) return { id, opened: 0 }; // of a format that the files will be refused for
-      const row = db.prepare("SELECT times FROM openings WHERE name = ?").get(name);
-      return { id, opened: Number(row?.times ?? 0) };
+      return knownIn(db, name);
     });
     return {
       /** The file that holds it. */
@@ -75,6 +70,29 @@ export function holdIdentity(path: string) {
   }
 }
 
+/** The identity, if there is one yet, and how often the file was opened here before: 0 if it was not made here. */
+function knownIn(db: DatabaseSync, name: string): { readonly id: string | undefined; readonly opened: number } {
+  if (!hasTable(db, "identity")) return { id: undefined, opened: 0 };
+  const { id } = db.prepare("SELECT id FROM identity").get() as { id: string };
+  if (!hasTable(db, "openings")) return { id, opened: 0 }; // of a format that the files will be refused for
+  const row = db.prepare("SELECT times FROM openings WHERE name = ?").get(name);
+  return { id, opened: Number(row?.times ?? 0) };
+}
+
+/** Why the file `path`, which carries `own`, does not belong to the files beside it; undefined if it does. Changes nothing. */
+export function identityProblem(path: string, own: Carried | undefined): string | undefined {
+  const file = join(dirname(path), FILE);
+  try {
+    const db = existsSync(file) ? new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS }) : undefined;
+    const known = db ? knownIn(db, basename(path)) : { id: undefined, opened: 0 };
+    db?.close();
+    checkIdentity(path, { ...known, path: file, make: () => "" }, own);
+    return undefined;
+  } catch (error) {
+    return (openFailure(error, file) as Error).message;
+  }
+}
+
 const hasTable = (db: DatabaseSync, name: string): boolean =>
   db.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
 
@@ -99,7 +117,11 @@ export function checkPresence(path: string, { opened }: Identity): void {
 }
 
 /** What an open file must carry from now on. Throws `Corrupt` when it belongs elsewhere, or to another time. */
-export function checkIdentity(path: string, known: Identity, own: Carried | undefined): Carried {
+export function checkIdentity(
+  path: string,
+  known: Pick<Identity, "path" | "id" | "opened" | "make">,
+  own: Carried | undefined,
+): Carried {
   if (known.id === undefined && own !== undefined) {
     throw new Corrupt(`${path} was made with an ${FILE} that is not there: ${RESTORE}`);
   }

@@ -13,6 +13,7 @@ import { takeCheckpoints } from "./checkpoints.ts";
 import { isFull, openFailure, readFailure } from "./failures.ts";
 import { logOf, openFile, openLog } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
+import { inspectionOf } from "./inspection.ts";
 import { displaced, watchPlace } from "./place.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
 
@@ -110,7 +111,8 @@ export function embeddedStore(
     },
     release: commit.release,
   };
-  return { ...tableStore(engine, { clock, sleep, report: reporting(log, clock, onCorrupt) }), file };
+  const inspection = inspectionOf(db);
+  return { ...tableStore(engine, { clock, sleep, report: reporting(log, clock, onCorrupt) }), file, inspection };
 }
 
 function inTransaction(db: DatabaseSync, work: () => void): void {

@@ -177,9 +177,9 @@ export function prefixSql(name: string, field: string, goesOn: boolean): string 
   return `SELECT _id, doc FROM ${quote(name)} WHERE ${from} AND ${key} < ? ORDER BY ${key}, _id LIMIT ?`;
 }
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
+export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const keyColumn = (field: string) => `key_${field}`;
-const indexName = (collection: string, fields: readonly string[]) => `${collection}(${fields.join(",")})`;
+export const indexName = (collection: string, fields: readonly string[]) => `${collection}(${fields.join(",")})`;
 const names = (rows: readonly object[]) => (rows as readonly { name: string }[]).map((row) => row.name);
 
 /** A boolean is stored as a blob of one byte, so that it differs from the numbers 0 and 1. */

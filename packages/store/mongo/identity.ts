@@ -1,0 +1,24 @@
+/** Which database a service has, and whether this version can use it. */
+
+/**
+ * Goes up when what is stored changes so that another version could no longer read it.
+ * 2: the log of operations is called `_operations`.
+ * 3: orders are stored once their units are reserved; idempotency keys hold no contents.
+ */
+export const FORMAT = 3;
+
+/** Why a database of this format can't be used; undefined if it can. */
+export const formatProblem = (database: string, format: number): string | undefined =>
+  format === FORMAT
+    ? undefined
+    : `The database ${database} was written by ${
+        format > FORMAT
+          ? "a newer petstore: upgrade this one."
+          : "an older petstore, in a format that this one does not read: name another database in the connection string."
+      }`;
+
+/** `<database of the URI, or petstore>_<service>` */
+export function databaseName(uri: string, service: string): string {
+  const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
+  return `${decodeURIComponent(database)}_${service}`;
+}

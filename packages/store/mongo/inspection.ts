@@ -1,0 +1,193 @@
+/** Looking at the database of one service, whoever works with it, and at the server that has it. */
+import { isDeepStrictEqual } from "node:util";
+import "./driver-on-demand.ts";
+import { type Db, type Document, type IndexDescription, type MongoClient, MongoServerError } from "mongodb";
+import { peek } from "../document/codec.ts";
+import type { EngineContext } from "../engine/context.ts";
+import type { Problem, Row, StoreAtRest } from "../inspection.ts";
+import { type Id, UnusableServer } from "../port.ts";
+import { connect, createClient, UNAUTHORIZED } from "./connect.ts";
+import { byMajority } from "./database.ts";
+import { databaseName, formatProblem } from "./identity.ts";
+import { indexDescriptions } from "./index-builds.ts";
+import { readStored } from "./operation-log.ts";
+
+const NAMESPACE_NOT_FOUND = 26;
+/** The server sorts and reads a page in that time however busy it is. */
+const SOCKET_MS = 60_000;
+/** Clocks may differ by that much and nobody is harmed. */
+const APART_MS = 2_000;
+const FEW_BYTES = 500 * 1024 * 1024;
+/** Readers of changes may be away for that long by default on the embedded store. */
+const OPLOG_HOURS = 24;
+/** An oplog that is not full to this part holds all that ever happened. */
+const FULL = 0.9;
+
+/** How often, and how long apart in milliseconds, other processes have to be seen. */
+const LOOKS = 4;
+const LOOK_MS = 250;
+
+type Time = Pick<EngineContext, "clock" | "sleep">;
+
+const silent = { info() {}, warn() {}, error() {} };
+
+/** Throws `UnusableServer`, also for a server that does not answer. */
+export async function inspectDatabase(uri: string, service: string, { clock, sleep }: Time): Promise<StoreAtRest> {
+  const client = createClient(uri, { appName: "petstore doctor", socketTimeoutMS: SOCKET_MS });
+  const waitsFor = (what: string) => {
+    throw new UnusableServer(`names a server that can't be asked now (${what})`);
+  };
+  try {
+    await connect(client, async () => {}, { log: silent, sleep, waitsFor });
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+  const db = client.db(databaseName(uri, service), byMajority);
+  const found = (collection: string, filter: Document) =>
+    db.collection(collection).find(filter, { raw: true, hint: { _id: 1 } });
+
+  return {
+    async page(collection, limit, after) {
+      // A bound of the index, and no condition: that would pass over an `_id` of another type.
+      const from = found(collection, {}).limit(limit + (after === undefined ? 0 : 1));
+      if (after !== undefined) from.min({ _id: after });
+      const rows = ((await from.toArray()) as unknown as Uint8Array[]).map(rowOf);
+      return rows[0] && isDeepStrictEqual(rows[0]._id, after) ? rows.slice(1) : rows.slice(0, limit);
+    },
+    many: async (collection, ids) =>
+      ((await found(collection, { _id: { $in: ids } }).toArray()) as unknown as Uint8Array[]).map(rowOf),
+    read: ({ doc }, kind) => readStored(doc, kind).doc as never,
+    last: async (sequence) => (await db.collection<Counter>("_sequences").findOne({ _id: sequence }))?.last ?? 0,
+    async wrongIndexes({ name, indexes }) {
+      const there = await indexesOf(db, name);
+      return indexDescriptions({ indexes })
+        .filter((declared) => !there.some((index) => isSame(index, declared)))
+        .map(({ key }) => `the index on ${Object.keys(key).join(", ")} of ${name} is missing, or another one is there`);
+    },
+    async problems() {
+      const about = await db.collection<Counter & { format?: number }>("_petstore").findOne({ _id: "format" });
+      const problem =
+        about?.format === undefined ? noFormat(db.databaseName) : formatProblem(db.databaseName, about.format);
+      return [
+        ...(problem === undefined ? [] : [{ about: "identity" as const, text: problem }]),
+        ...(await server(client, db, clock)),
+      ];
+    },
+    async isInUse() {
+      const users = (allUsers: boolean) =>
+        client
+          .db("admin")
+          .aggregate([{ $currentOp: { allUsers, idleConnections: true } }, { $match: { appName: "petstore" } }])
+          .toArray();
+      // Connections are seen for a moment when their process has ended.
+      for (let left = LOOKS; left > 0; left--) {
+        if ((await users(true).catch(orElse(() => users(false)))).length === 0) return false;
+        await sleep(LOOK_MS);
+      }
+      return true;
+    },
+    async dropIndexes({ name, indexes }) {
+      const declared = indexDescriptions({ indexes });
+      const wrong = (index: Document) =>
+        declared.some(({ key }) => isDeepStrictEqual(index.key, key)) && !declared.some((one) => isSame(index, one));
+      for (const index of await indexesOf(db, name)) if (wrong(index)) await db.collection(name).dropIndex(index.name);
+    },
+    close: () => client.close(),
+  };
+}
+
+interface Counter {
+  readonly _id: string;
+  readonly last?: number;
+}
+
+const rowOf = (doc: Uint8Array): Row => ({
+  doc,
+  get _id() {
+    return peek(doc)._id as Id;
+  },
+});
+
+const noFormat = (database: string) =>
+  `The database ${database} does not say that it is a petstore's: restore all four databases from one backup.`;
+
+const isSame = (index: Document, { key, partialFilterExpression }: IndexDescription): boolean =>
+  isDeepStrictEqual(index.key, key) && isDeepStrictEqual(index.partialFilterExpression, partialFilterExpression);
+
+async function indexesOf(db: Db, collection: string): Promise<readonly Document[]> {
+  try {
+    return await db.collection(collection).listIndexes().toArray();
+  } catch (error) {
+    if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+/** Goes on without what the user may not see. */
+const orElse =
+  <R>(instead: () => R) =>
+  (error: unknown): R => {
+    if (error instanceof MongoServerError && error.code === UNAUTHORIZED) return instead();
+    throw error;
+  };
+
+async function server(client: MongoClient, db: Db, clock: EngineContext["clock"]): Promise<Problem[]> {
+  const admin = client.db("admin");
+  const nothing = () => undefined;
+  const [hello, config, stats, oplog] = await Promise.all([
+    admin.command({ hello: 1 }),
+    admin.command({ replSetGetConfig: 1 }).catch(orElse(nothing)),
+    db.command({ dbStats: 1 }).catch(orElse(nothing)),
+    oplogOf(client).catch(orElse(nothing)),
+  ]);
+  const apart = Math.abs(hello.localTime.getTime() - clock());
+  const members: readonly Document[] = config?.config.members ?? [];
+  const arbiters = members.filter(({ arbiterOnly }) => arbiterOnly).length;
+  const free = (stats?.fsTotalSize ?? 0) - (stats?.fsUsedSize ?? 0);
+  const found: (Problem | false)[] = [
+    apart > APART_MS && {
+      about: "clock",
+      text: `The clocks of MongoDB and of this machine are ${Math.round(apart / 1000)} s apart: set them by NTP.`,
+    },
+    arbiters > 0 && {
+      about: "write-concern",
+      text: `${arbiters} of ${members.length} members are arbiters, which store nothing: when one of the others is down, no write is answered. Replace them by members with data.`,
+    },
+    config?.config.writeConcernMajorityJournalDefault === false && {
+      about: "write-concern",
+      text: "writeConcernMajorityJournalDefault is false: a majority may lose what it has confirmed when its power fails. Set it to true.",
+    },
+    stats?.fsTotalSize > 0 &&
+      free < FEW_BYTES && {
+        about: "disk",
+        text: `The disk of MongoDB has ${Math.floor(free / 1024 / 1024)} MiB left, and it ends when there is none: make room.`,
+      },
+    oplog !== undefined &&
+      oplog.full > FULL &&
+      oplog.hours < OPLOG_HOURS && {
+        about: "oplog",
+        text: `The oplog reaches back ${oplog.hours.toFixed(1)} h: whoever watches and is away for longer has to begin anew. Set storage.oplogMinRetentionHours to ${OPLOG_HOURS}.`,
+      },
+  ];
+  return found.filter((problem) => problem !== false);
+}
+
+/** How far back the oplog reaches, and how full it is. */
+async function oplogOf(client: MongoClient) {
+  const local = client.db("local");
+  const oplog = local.collection<{ readonly ts: { getHighBitsUnsigned(): number } }>("oplog.rs");
+  const edge = async (direction: 1 | -1) => {
+    const entry = await oplog
+      .find({}, { sort: { $natural: direction }, projection: { ts: 1 } })
+      .limit(1)
+      .next();
+    return entry?.ts.getHighBitsUnsigned() ?? 0;
+  };
+  const [first, last, { size, maxSize }] = await Promise.all([
+    edge(1),
+    edge(-1),
+    local.command({ collStats: "oplog.rs" }),
+  ]);
+  return { hours: (last - first) / 3600, full: size / maxSize };
+}
