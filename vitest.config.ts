@@ -12,7 +12,8 @@ const wholePetstore = () =>
     (path) => !path.endsWith("failover.test.ts") && /startPetstore\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
   );
 
-const besideTheCode = "{packages,processes,proto,services,gateway,launcher,scripts,backup,bench,console,demo}/**/*";
+const besideTheCode =
+  "{packages,processes,proto,services,gateway,launcher,scripts,backup,bench,console,demo,doctor}/**/*";
 
 export default defineConfig({
   test: {

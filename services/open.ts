@@ -20,6 +20,7 @@ import type { Deps } from "./records/deps.ts";
 import { RETENTION } from "./records/retention.ts";
 import { storeFailureOf } from "./records/store-failure.ts";
 import { showService } from "./shown.ts";
+import { addStored } from "./stored.ts";
 
 /** Documents that a worker lists at once. */
 const BATCH = 100;
@@ -44,7 +45,7 @@ export interface OpenService {
   work(): Promise<number>;
 }
 
-export interface ServiceOptions extends Pick<Common, "log" | "time" | "metrics" | "authentication" | "tls"> {
+export interface ServiceOptions extends Pick<Common, "log" | "time" | "admin" | "metrics" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   readonly waitsFor: WaitsFor;
   /** By default a store of its own. */
@@ -59,6 +60,7 @@ export async function openService(
   {
     log,
     time,
+    admin,
     metrics,
     authentication,
     tls,
@@ -79,6 +81,7 @@ export async function openService(
   const onCorrupt = (collection = "") => metrics.corrupt.of(collection).add();
   const opened = await open({ ...config, service: name }, { ...time, log, onFatal, onCorrupt, waitsFor }).catch(refuse);
   stack.defer(() => opened.close());
+  if (opened.inspection) addStored(admin.routes, name, opened.inspection);
   const system = config.mongodbUri === undefined ? "sqlite" : "mongodb";
   const store = measured(opened, { system, namespace: name }, metrics);
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };

@@ -101,7 +101,7 @@ export function createKeys(
       const { rpc, requestId, params, stored } = creation;
       const _id = sha256(JSON.stringify([call.caller, rpc, requestId]));
       const fingerprint = sha256(JSON.stringify(params));
-      const tag = sha256(_id + fingerprint).slice(0, TAG_LENGTH);
+      const tag = tagOf(_id, fingerprint);
       let isFirst = false;
       for (let round = 0, taken = 0; round < MAX_ROUNDS && taken <= MAX_IDS; round++) {
         // A stale read does no harm: each write below judges what is stored, and a record's outcome never changes.
@@ -152,6 +152,9 @@ function answerOf<A>(resolved: Exclude<Resolved<A>, { resolution: "abandoned" }>
   if (resolved.resolution === "refused") throw resolved.error;
   return resolved.answer;
 }
+
+/** The tag of all attempts under a key with one body. */
+export const tagOf = (key: string, fingerprint: string): string => sha256(key + fingerprint).slice(0, TAG_LENGTH);
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 

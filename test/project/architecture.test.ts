@@ -11,7 +11,9 @@ interface Source {
 }
 
 const isTest = (path: string) => /\.test\.ts$|\/(fixtures|conformance|example)\/|conformance\.ts$/.test(path);
-const sources: Source[] = globSync("{packages,processes,services,gateway,launcher,console,examples}/**/*.{ts,tsx}")
+const sources: Source[] = globSync(
+  "{packages,processes,services,gateway,launcher,console,examples,doctor}/**/*.{ts,tsx}",
+)
   .filter((path) => !isTest(path))
   .map((path) => {
     const text = readFileSync(path, "utf8");
@@ -100,6 +102,12 @@ describe("layers", () => {
     expect(offenders(/^examples\//, (name) => inside.test(name))).toEqual([]);
     expect(offenders(/^(?!examples\/)/, (name) => name.startsWith("examples/"))).toEqual([]);
   });
+  test("nobody knows the doctor, and its rules do no I/O", () => {
+    expect(offenders(/^(?!doctor\/)/, (name) => name.startsWith("doctor/"))).toEqual([]);
+    const pure =
+      /^(doctor\/(findings|mending|rules\/\w+)|services\/\w+\/\S+|processes\/names|packages\/store\/port)\.ts$/;
+    expect(offenders(/^doctor\/rules\//, (name) => !pure.test(name))).toEqual([]);
+  });
   test("packages know each other in one direction", () => {
     const packageOf = (path: string) => /^packages\/(\w+)\//.exec(path)?.[1];
     const known: Record<string, readonly string[]> = { rpc: ["runtime", "transcoder"], testing: ["client"] };
@@ -131,9 +139,17 @@ describe("storage", () => {
     const inside = /^packages\/store\/(?!(port|document-schema)\.ts$)/;
     const found = offenders(/^(?!packages\/store\/)/, (name) => inside.test(name));
     expect(found.toSorted()).toEqual([
+      "doctor/live.ts -> packages/store/inspection.ts",
+      "doctor/look.ts -> packages/store/inspection.ts",
+      "doctor/reading.ts -> packages/store/inspection.ts",
+      "doctor/repair.ts -> packages/store/open.ts",
+      "doctor/stores.ts -> packages/store/directory.ts",
+      "doctor/stores.ts -> packages/store/inspection.ts",
+      "doctor/stores.ts -> packages/store/open.ts",
       "launcher/config.ts -> packages/store/directory.ts",
       "launcher/for-tests.ts -> packages/store/memory.ts",
       "services/open.ts -> packages/store/open.ts",
+      "services/stored.ts -> packages/store/inspection.ts",
     ]);
   });
 });
@@ -149,7 +165,7 @@ describe("purity", () => {
   });
   test("the environment is read by config and handed over by entry files", () => {
     const allowed =
-      /^(\w+\/config|(services|gateway|launcher|packages\/testing)\/main|launcher\/for-tests|packages\/testing\/index|examples\/.*)\.ts$/;
+      /^(\w+\/config|(services|gateway|launcher|doctor|packages\/testing)\/main|launcher\/for-tests|packages\/testing\/index|examples\/.*)\.ts$/;
     expect(holders(/process\.env/).filter((path) => !allowed.test(path))).toEqual([]);
   });
   test("time, chance and timers are handed in below the entry files", () => {

@@ -1,0 +1,111 @@
+/** Damage that is made by hand is named, and what is safe to mend is mended, on both engines. */
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import { realTime } from "@petstore/runtime/clock";
+import { type Db, type Document, MongoClient } from "mongodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { databaseName } from "../packages/store/mongo/mongo.ts";
+import { mongodbMissing, openPlace, withDatabaseName } from "../test/harness/mongodb.ts";
+import { examine, mend } from "./doctor.ts";
+import type { Finding } from "./findings.ts";
+import { type Damage, damages, inDatabase, inFile } from "./fixtures/damage.ts";
+import { configOf, fillShop, type Place, withServices } from "./fixtures/shop.ts";
+import { serviceNames } from "./look.ts";
+
+const said: string[] = [];
+const options = { time: realTime, say: (text: string) => void said.push(text) };
+const look = (place: Place) => examine(configOf(place), options);
+const short = (found: readonly Finding[]) =>
+  found.map(({ invariant, ids, repair }) => ({
+    invariant,
+    ids: ids.map((id) => id.replace(/-key\/.*/, "-key/*")),
+    repair,
+  }));
+
+/** Whether what pets say of themselves is what Inventory says of them. */
+const readsAgree = (place: Place) =>
+  withServices(place, async ({ pathTo }) => {
+    const { pets } = await createClient(PetService, pathTo("pet")).listPets({});
+    const { items } = await createClient(InventoryService, pathTo("inventory")).listInventory({});
+    const statuses = (all: readonly { readonly status?: unknown }[], id: "id" | "petId") =>
+      all.map((one) => [(one as never)[id], one.status]);
+    expect(statuses(pets, "id")).toEqual(statuses(items, "petId"));
+  });
+
+function tryAll(engine: { place(): Promise<Place>; damaged(place: Place, damage: Damage): Promise<void> }): void {
+  test("nothing is found where nothing is wrong, and nothing is changed", async () => {
+    const place = await engine.place();
+    expect(await look(place)).toEqual([]);
+    expect(await mend(configOf(place), false, options)).toEqual([]);
+  });
+
+  test.each(damages)("$title: $finds.invariant, $finds.repair", async (damage) => {
+    const place = await engine.place();
+    await engine.damaged(place, damage);
+    const found = await look(place);
+    expect(short(found)).toContainEqual(damage.finds);
+    said.length = 0;
+    expect(short(await mend(configOf(place), true, options))).toEqual(short(found));
+    expect(said.filter((text) => !text.startsWith("would mend"))).toEqual([]);
+    const left = await mend(configOf(place), false, options);
+    if (damage.finds.repair === "manual") return expect(short(left)).toContainEqual(damage.finds);
+    expect(left).toEqual([]);
+    expect(said.length).toBeGreaterThan(0);
+    await readsAgree(place);
+  });
+}
+
+describe("the embedded engine", () => {
+  let root: string;
+  let count = 0;
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "doctor-"));
+    await fillShop({ dataDir: join(root, "whole"), mongodbUri: undefined });
+  });
+  afterAll(() => rm(root, { recursive: true }));
+
+  tryAll({
+    async place() {
+      const dataDir = join(root, `${++count}`);
+      await cp(join(root, "whole"), dataDir, { recursive: true });
+      return { dataDir, mongodbUri: undefined };
+    },
+    damaged: (place, { service, make }) => inFile(place, service, make),
+  });
+});
+
+describe.skipIf(mongodbMissing)("MongoDB", () => {
+  const stack = new AsyncDisposableStack();
+  const whole: { readonly db: Db; readonly name: string; readonly docs: Document[] }[] = [];
+  let place: Place;
+  beforeAll(async () => {
+    const { uri } = stack.use(await openPlace());
+    place = { dataDir: "unused", mongodbUri: withDatabaseName(uri, `doctor_${process.pid}`) };
+    await fillShop(place);
+    const client = new MongoClient(uri);
+    stack.defer(() => client.close());
+    for (const service of serviceNames) {
+      const db = client.db(databaseName(place.mongodbUri as string, service), { writeConcern: { w: "majority" } });
+      for (const { name } of await db.listCollections().toArray())
+        whole.push({ db, name, docs: await db.collection(name).find().toArray() });
+    }
+  });
+  afterAll(() => stack.disposeAsync());
+
+  tryAll({
+    async place() {
+      await Promise.all(
+        whole.map(async ({ db, name, docs }) => {
+          await db.collection(name).deleteMany({});
+          if (docs.length > 0) await db.collection(name).insertMany(docs);
+        }),
+      );
+      return place;
+    },
+    damaged: (place, { service, make }) => inDatabase(place, service, make),
+  });
+});

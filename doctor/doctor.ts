@@ -1,0 +1,68 @@
+/** Looks at a petstore, and mends it. */
+import type { realTime } from "@petstore/runtime/clock";
+import { createLogger } from "@petstore/runtime/log";
+import type { DoctorConfig } from "./config.ts";
+import { CannotLook } from "./errors.ts";
+import { type Finding, seenTwice } from "./findings.ts";
+import { look } from "./look.ts";
+import type { OnProgress } from "./reading.ts";
+import { isSafe, repair } from "./repair.ts";
+import { type OpenStores, openStores } from "./stores.ts";
+import { surroundings } from "./surroundings.ts";
+
+export interface DoctorOptions {
+  readonly time: typeof realTime;
+  readonly progress?: OnProgress | undefined;
+  /** Says what is done, or would be. */
+  readonly say: (text: string) => void;
+}
+
+/** Between two looks at a petstore that runs, in milliseconds. */
+const BETWEEN_MS = 5_000;
+
+/** What workers could not finish is found by the next look. */
+const log = createLogger({ service: "doctor", level: "silent", format: "json" });
+
+/** What is wrong. Throws `CannotLook`. */
+export async function examine(config: DoctorConfig, options: DoctorOptions): Promise<Finding[]> {
+  await using open = await openStores(config, options.time);
+  return await lookAt(config, open, options);
+}
+
+/** Mends what is safe to mend, and resolves to what is left. Throws `CannotLook`, also while the petstore runs. */
+export async function mend(config: DoctorConfig, isDryRun: boolean, options: DoctorOptions): Promise<Finding[]> {
+  const { time, say } = options;
+  {
+    await using open = await openStores(config, time);
+    if (open.isLive) throw new CannotLook("The petstore runs: stop it, then repair.");
+    const found = await lookAt(config, open, options);
+    const safe = found.filter(isSafe);
+    if (isDryRun)
+      for (const { invariant, ids, detail } of safe) say(`would mend ${invariant} ${ids.join(" ")}: ${detail}`);
+    if (isDryRun || safe.length === 0) return found;
+    if (open.inspected === undefined) {
+      say("Not all of it can be read, so nothing is repaired before that is.");
+      return found;
+    }
+    await repair(config, open, found, { time, log, say });
+  }
+  return examine(config, options);
+}
+
+/** Of a petstore that runs, what was there at two looks. */
+async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }: DoctorOptions): Promise<Finding[]> {
+  const { inspected, isLive, problems } = open;
+  const lookOnce = async () => {
+    const found = await problems();
+    if (!inspected) return found;
+    return [...found, ...(await look(inspected, { clock: time.clock, isLive, progress })).list()];
+  };
+  const first = await lookOnce();
+  let found = first;
+  if (isLive && first.length > 0) {
+    await time.sleep(BETWEEN_MS);
+    found = seenTwice(first, await lookOnce());
+  }
+  // Of MongoDB nobody knows which machines its petstores are on.
+  return [...found, ...(await surroundings(config, config.mongodbUri && !isLive ? undefined : isLive, time.clock))];
+}

@@ -1,0 +1,97 @@
+/** What the doctor finds, and what each of it means. Pure. */
+import type { Id } from "@petstore/store/port";
+import type { Mending } from "./mending.ts";
+
+/** The invariants, and what mends each. docs/doctor.md says more. */
+export const invariants = {
+  "stock-sum": "Count the units and set the quantity (PATCH /store/inventory/{petId}), or restore a backup.",
+  "reservation-without-order": "The petstore ends it when it runs.",
+  "order-without-reservation": "Restock the pet and repair again, or delete the order.",
+  "pet-without-entry": "Delete the pet, or restore a backup.",
+  "entry-without-pet": "Restore a backup that has the pet.",
+  "category-missing": "Move the pet to another category (PATCH /pets/{petId}).",
+  "closed-guard": "Start the petstore: who adds a pet there finds out.",
+  "key-dangling": "The key ends within a day.",
+  "sequence-behind": "Stop the petstore and repair, before an id is given twice.",
+  "stuck-pending": "The petstore finishes it when it runs; its log says what is in the way.",
+  "status-stale": "Stop the petstore and repair.",
+  "corrupt-document": "Restore a backup: nothing else has what it held.",
+  "index-missing": "Start the petstore again: it builds indexes when it starts.",
+  "identity-mixed": "Restore all files, or all databases, from one backup.",
+} as const;
+export type Invariant = keyof typeof invariants;
+export const invariantNames = Object.keys(invariants) as Invariant[];
+
+/** What can be wrong around a petstore. */
+export type Surrounding = `env-${"configuration" | "ports" | "clock" | "disk" | "version" | "write-concern" | "oplog"}`;
+
+/** Changes what is stored, through the petstore's own rules. Each of them judges what it finds then. */
+export type Mend = (stores: Mending) => Promise<unknown>;
+
+export interface Finding {
+  readonly invariant: Invariant | Surrounding;
+  /** Such as "pet/7": what is wrong first, then what it does not fit. */
+  readonly ids: readonly string[];
+  /** What is wrong, in a sentence. */
+  readonly detail: string;
+  /** "safe": nothing is lost by it, and the petstore would do the same. */
+  readonly repair: "safe" | "manual" | null;
+  /** Of something that is bound to change: seen with another one of these later, it is another finding. */
+  readonly of?: Id | undefined;
+  readonly mend?: Mend | undefined;
+}
+
+/** A finding that `mend` makes good. Without one somebody has to decide. */
+export const finding = (
+  invariant: Invariant,
+  ids: readonly string[],
+  detail: string,
+  { mend, of }: Pick<Finding, "mend" | "of"> = {},
+): Finding => ({ invariant, ids, detail, repair: mend ? "safe" : "manual", mend, of });
+
+/** For what the petstore's own workers make good. */
+export const byWorkers: Mend = async () => {};
+
+/** For indexes: whoever opens the store builds them. */
+export const byOpening: Mend = async () => {};
+
+/** The same for two findings of the same. */
+export const nameOf = ({ invariant, ids, of }: Finding): string => JSON.stringify([invariant, ids, of]);
+
+/** What is written of a finding for machines. */
+export const shownOf = ({ invariant, ids, detail, repair }: Finding) => ({ invariant, ids, detail, repair });
+
+/** Collects findings. More than `most` of a kind are only counted, so that they always fit into the memory. */
+export function createFindings(most = 1_000) {
+  const all = new Map<Finding["invariant"], Finding[]>();
+  const counts = new Map<Finding["invariant"], number>();
+  return {
+    add(found: readonly Finding[]): void {
+      for (const one of found) {
+        const named = all.get(one.invariant) ?? [];
+        all.set(one.invariant, named);
+        counts.set(one.invariant, (counts.get(one.invariant) ?? 0) + 1);
+        if (named.length < most) named.push(one);
+      }
+    },
+    /** How many there are of each invariant, 0 for those that hold. */
+    figures: (): Record<Invariant, number> =>
+      Object.fromEntries(invariantNames.map((name) => [name, counts.get(name) ?? 0])) as Record<Invariant, number>,
+    /** What was found; at the end of each kind, how many more there are. */
+    list: (): Finding[] =>
+      [...all].flatMap(([invariant, named]) => {
+        const more = (counts.get(invariant) ?? 0) - named.length;
+        const [{ repair }] = named as [Finding];
+        return more === 0
+          ? named
+          : [...named, { invariant, ids: [], detail: `There are ${more} more of these.`, repair }];
+      }),
+  };
+}
+export type Findings = ReturnType<typeof createFindings>;
+
+/** Those that were there at an earlier look, too. */
+export function seenTwice(earlier: readonly Finding[], later: readonly Finding[]): Finding[] {
+  const names = new Set(earlier.map(nameOf));
+  return later.filter((found) => names.has(nameOf(found)));
+}

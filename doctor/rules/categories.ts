@@ -1,0 +1,39 @@
+/** What must hold within a category, and between it and the deletion guard that Pet has for it. Pure. */
+import { keep, put } from "@petstore/store/port";
+import type { CategoryDoc } from "../../services/category/model.ts";
+import { knowDeletion } from "../../services/category/rules.ts";
+import type { DeletionGuardDoc } from "../../services/pet/model.ts";
+import { byWorkers, type Finding, finding } from "../findings.ts";
+import { contradictions } from "./contradictions.ts";
+
+const derived = ({ state }: CategoryDoc) => ({
+  visible: state === "DELETED" ? undefined : (true as const),
+  pending: state === "DELETING" ? (true as const) : undefined,
+});
+
+export function wrongInCategory(doc: CategoryDoc): Finding[] {
+  const id = `category/${doc._id}`;
+  const found = contradictions(id, doc, derived, ({ categories }, mended) => categories.update(doc._id, mended));
+  if (doc.state === "DELETING")
+    found.push(finding("stuck-pending", [id], "Its deletion is not finished.", { mend: byWorkers, of: doc.op }));
+  return found;
+}
+
+/** `category` has the same id. */
+export function wrongInGuard(guard: DeletionGuardDoc, category: CategoryDoc | undefined): Finding[] {
+  const { _id, closed, op } = guard;
+  const ids = [`guard/${_id}`, `category/${_id}`];
+  if (closed && category?.state === "ACTIVE") {
+    const detail = "The guard keeps pets out of a category that is not being deleted.";
+    const mend: Finding["mend"] = async ({ categories, guards }) => {
+      await categories.update(_id, knowDeletion(op));
+      await guards.update(_id, (now) => (now?.op === op ? put({ ...now, closed: false }, undefined) : keep(undefined)));
+    };
+    return [finding("closed-guard", ids, detail, { mend, of: op })];
+  }
+  if (closed || (category && category.state !== "DELETED")) return [];
+  const detail = "The guard lets pets into a category that is deleted.";
+  const mend: Finding["mend"] = ({ guards }) =>
+    guards.update(_id, (now) => (now ? put({ ...now, closed: true }, undefined) : keep(undefined)));
+  return [finding("closed-guard", ids, detail, { mend })];
+}

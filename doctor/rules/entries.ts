@@ -1,0 +1,85 @@
+/** What must hold within an inventory entry, and between it and the orders that it holds units for. Pure. */
+import { type Decide, keep, put } from "@petstore/store/port";
+import { type InventoryDoc, toInventoryItem } from "../../services/inventory/model.ts";
+import { commit, type Reservation, release, reservationsIn, statusOf } from "../../services/inventory/rules.ts";
+import type { OrderDoc } from "../../services/order/model.ts";
+import { insertAborted } from "../../services/order/rules.ts";
+import { succeed } from "../../services/records/record.ts";
+import { type Finding, finding } from "../findings.ts";
+
+type Rule = Decide<InventoryDoc, void>;
+
+const isBalanced = ({ quantity, reserved, sold, received }: InventoryDoc): boolean =>
+  received === quantity + reserved + sold && Math.min(quantity, reserved, sold) >= 0;
+
+/** What follows from the reservations. */
+function counted(doc: InventoryDoc) {
+  const held = reservationsIn(doc);
+  const reserved = held.reduce((sum, { units }) => sum + units, 0);
+  return { reserved, openOrders: held.length, hasReservations: held.length > 0 ? (true as const) : undefined };
+}
+
+/** Counts what is held anew. */
+export const recount: Rule = (doc) => (doc ? put({ ...doc, ...counted(doc) }, undefined) : keep(undefined));
+
+/** Derives the status anew, and has it published with a number above `known`. */
+export const restate =
+  (known = 0): Rule =>
+  (doc) => {
+    if (doc?.state !== "OPEN") return keep(undefined);
+    const statusRev = Math.max(doc.statusRev, known) + 1;
+    return put(succeed(doc, { status: statusOf(doc), statusRev, pending: true }, toInventoryItem), undefined);
+  };
+
+/** Whether all units are accounted for, and the status follows from them. */
+export function wrongInEntry(doc: InventoryDoc): Finding[] {
+  const id = `inventory/${doc._id}`;
+  const { quantity, reserved, sold, received, openOrders, state, status } = doc;
+  const count = counted(doc);
+  const found: Finding[] = [];
+  const isCounted =
+    reserved === count.reserved && openOrders === count.openOrders && doc.hasReservations === count.hasReservations;
+  if (!isCounted || !isBalanced(doc)) {
+    const held = `${count.openOrders} orders hold ${count.reserved}`;
+    const detail = `Of ${received} units received, ${quantity} are in stock, ${reserved} reserved for ${openOrders} orders, and ${sold} sold; ${held}.`;
+    const isSafe = isBalanced({ ...doc, ...count });
+    found.push(
+      finding("stock-sum", [id], detail, isSafe ? { mend: ({ entries }) => entries.update(doc._id, recount) } : {}),
+    );
+  }
+  if (state === "RETIRED" && count.openOrders > 0)
+    found.push(finding("stock-sum", [id], `It is closed for good, and holds ${count.reserved} units for orders.`));
+  if (state === "OPEN" && status !== statusOf(doc))
+    found.push(
+      finding("status-stale", [id], `It says ${status}, and by its stock and listing it is ${statusOf(doc)}.`, {
+        mend: ({ entries }) => entries.update(doc._id, restate()),
+      }),
+    );
+  return found;
+}
+
+/** Whether units are held for an open order. `order` is what is stored under its id. */
+export function wrongInReservation(
+  { petId, order: id, units, tag }: Reservation,
+  order: OrderDoc | undefined,
+): Finding[] {
+  const isSame = order?.petId === petId && order.tag === tag;
+  if (isSame && order.state === "RESERVED") return [];
+  const isSold = isSame && order.state === "COMPLETE";
+  const what = isSame ? order.state : order?.petId === undefined ? (order?.state ?? "missing") : "for other units";
+  return [
+    finding(
+      "reservation-without-order",
+      [`inventory/${petId}`, `order/${id}`],
+      `${units} units are held for an order that is ${what}.`,
+      {
+        mend: async ({ orders, entries }) => {
+          if (isSold) return entries.update(petId, commit(id, units));
+          // Whoever stores first under an id wins, also when the petstore runs again.
+          await orders.update(id, insertAborted(id));
+          return entries.update(petId, release(id));
+        },
+      },
+    ),
+  ];
+}

@@ -1,0 +1,88 @@
+/** What must hold within a pet, and between it, its inventory entry and its category. Pure. */
+import type { Decide } from "@petstore/store/port";
+import type { CategoryDoc } from "../../services/category/model.ts";
+import type { InventoryDoc } from "../../services/inventory/model.ts";
+import { open, retire } from "../../services/inventory/rules.ts";
+import { nameOf, type PetDoc } from "../../services/pet/model.ts";
+import { foldedNameOf } from "../../services/records/folded-names.ts";
+import { byWorkers, type Finding, finding, type Mend } from "../findings.ts";
+import { contradictions } from "./contradictions.ts";
+import { restate } from "./entries.ts";
+
+/** What follows from the rest of a pet. */
+function derived(doc: PetDoc) {
+  const { state, intent, categoryId } = doc;
+  const isMember = state === "ACTIVE" || state === "CREATING";
+  const visible = state === "ACTIVE" ? (true as const) : undefined;
+  return {
+    visible,
+    pending: state === "CREATING" || intent ? (true as const) : undefined,
+    member: isMember ? categoryId : undefined,
+    joining: intent?.categoryId === categoryId ? undefined : intent?.categoryId,
+    // Absent until a worker has come to a pet of before there was a search.
+    foldedName: doc.foldedName === undefined ? undefined : foldedNameOf<PetDoc>({ ...doc, visible }, nameOf),
+  };
+}
+
+export function wrongInPet(doc: PetDoc): Finding[] {
+  const id = `pet/${doc._id}`;
+  const { state, intent } = doc;
+  const found = contradictions(id, doc, derived, ({ pets }, mended) => pets.update(doc._id, mended));
+  if (state === "CREATING" || intent) {
+    const what = state === "CREATING" ? "Its creation" : intent?.delete ? "Its deletion" : "A change of it";
+    found.push(
+      finding("stuck-pending", [id], `${what} is not finished.`, { mend: byWorkers, of: `${state} ${doc.op}` }),
+    );
+  }
+  return found;
+}
+
+/** `entry` and `pet` have the same id. */
+export function wrongInPair(pet: PetDoc | undefined, entry: InventoryDoc | undefined): Finding[] {
+  if (pet?.state === "ACTIVE") return entry?.state === "OPEN" ? wrongStatus(pet, entry) : withoutEntry(pet, entry);
+  if (entry?.state !== "OPEN" || pet?.state === "CREATING") return [];
+  const detail = `The entry is open, and its pet is ${pet ? pet.state : "missing"}.`;
+  const mend: Mend | undefined =
+    pet && entry.openOrders === 0 ? ({ entries }) => entries.update(entry._id, retireAnyhow) : undefined;
+  return [finding("entry-without-pet", [`inventory/${entry._id}`, `pet/${entry._id}`], detail, { mend })];
+}
+
+/** What the end of the pet should have done, whatever number it had. */
+const retireAnyhow: Decide<InventoryDoc, unknown> = (doc, rev) => retire((doc?.lastOp.op ?? 0) + 1)(doc, rev);
+
+function withoutEntry({ _id, status, statusRev, intent }: PetDoc, entry: InventoryDoc | undefined): Finding[] {
+  // Its deletion is about to be stored.
+  if (entry?.state === "RETIRED" && intent?.delete) return [];
+  const ids = [`pet/${_id}`, `inventory/${_id}`];
+  if (entry) return [finding("pet-without-entry", ids, "The pet is there, and its entry is closed for good.")];
+  return [
+    finding("pet-without-entry", ids, "The pet has no inventory entry. A new one has no units.", {
+      mend: async ({ entries }) => {
+        await entries.update(_id, open(_id, status, statusRev));
+        await entries.update(_id, restate(statusRev));
+      },
+    }),
+  ];
+}
+
+function wrongStatus(pet: PetDoc, entry: InventoryDoc): Finding[] {
+  // The change that is under way brings its own.
+  if (pet.intent) return [];
+  const isAhead = pet.statusRev > entry.statusRev;
+  if (!isAhead && pet.status === entry.status) return [];
+  const detail = `The pet is ${pet.status} (${pet.statusRev}), its entry ${entry.status} (${entry.statusRev}).`;
+  const isOnItsWay = entry.pending && entry.statusRev > pet.statusRev;
+  return [
+    finding("status-stale", [`pet/${pet._id}`, `inventory/${pet._id}`], detail, {
+      mend: isOnItsWay ? byWorkers : ({ entries }) => entries.update(entry._id, restate(pet.statusRev)),
+      of: entry.statusRev,
+    }),
+  ];
+}
+
+/** `category` is what is stored under the pet's category. */
+export function wrongInMembership(pet: PetDoc, category: CategoryDoc | undefined): Finding[] {
+  if (pet.state !== "ACTIVE" || (category && category.state !== "DELETED")) return [];
+  const detail = `The pet belongs to a category that is ${category ? "deleted" : "missing"}.`;
+  return [finding("category-missing", [`pet/${pet._id}`, `category/${pet.categoryId}`], detail)];
+}

@@ -1,0 +1,127 @@
+/** Opens the four stores for a look: at rest, in MongoDB, or through the admin ports of a petstore that has its files open. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { origin } from "@petstore/rpc/http/address";
+import type { realTime } from "@petstore/runtime/clock";
+import { takeDirectory } from "@petstore/store/directory";
+import type { Problem, StoreAtRest } from "@petstore/store/inspection";
+import { openInspection } from "@petstore/store/open";
+import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/store/port";
+import { adminPortOf, type ServiceName } from "../processes/names.ts";
+import type { DoctorConfig } from "./config.ts";
+import { CannotLook } from "./errors.ts";
+import { byOpening, type Finding, finding } from "./findings.ts";
+import { inspectLive } from "./live.ts";
+import { type AllInspected, serviceNames } from "./look.ts";
+import { around } from "./surroundings.ts";
+
+type Time = Pick<typeof realTime, "clock" | "sleep">;
+
+export interface OpenStores extends AsyncDisposable {
+  /** Undefined if one of them can't be read: `problems` says why. */
+  readonly inspected: AllInspected | undefined;
+  /** Undefined while a petstore has the files open. */
+  readonly atRest: ReadonlyMap<ServiceName, StoreAtRest> | undefined;
+  /** Whether a petstore works with them. */
+  readonly isLive: boolean;
+  /** What is wrong with the stores as a whole. */
+  problems(): Promise<Finding[]>;
+}
+
+/** Throws `CannotLook`. As long as it is open, no petstore starts in this DATA_DIR. */
+export async function openStores(config: DoctorConfig, time: Time): Promise<OpenStores> {
+  if (config.mongodbUri === undefined) return openDirectory(config, time);
+  const stack = new AsyncDisposableStack();
+  try {
+    const { atRest } = await openAll(config, time, stack);
+    const uses = await Promise.all([...atRest.values()].map((store) => store.isInUse()));
+    return opened(atRest, uses.includes(true), [], stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    if (!(error instanceof UnusableServer)) throw error;
+    throw new CannotLook(`MONGODB_URI ${error.problem}.`, /too old|standalone/.test(error.problem));
+  }
+}
+
+async function openDirectory(config: DoctorConfig, time: Time): Promise<OpenStores> {
+  const { dataDir } = config;
+  const missing = serviceNames.filter((service) => !existsSync(join(dataDir, `${service}.db`)));
+  if (missing.length === serviceNames.length)
+    throw new CannotLook(
+      `There is no petstore in ${dataDir}: set DATA_DIR to its directory, or MONGODB_URI if its data is there.`,
+    );
+  const stack = new AsyncDisposableStack();
+  try {
+    stack.use(takeDirectory(dataDir, "npm run doctor"));
+    const { atRest, problems } = await openAll(config, time, stack);
+    return opened(atRest, false, problems, stack);
+  } catch (error) {
+    await stack.disposeAsync();
+    if (error instanceof StoreLocked) return openLive(config);
+    if (error instanceof NotWritable) throw new CannotLook(error.message);
+    throw error;
+  }
+}
+
+/** Opens what can be opened. Files are opened one after the other, and so is what they share. */
+async function openAll({ dataDir, mongodbUri }: DoctorConfig, time: Time, stack: AsyncDisposableStack) {
+  const atRest = new Map<ServiceName, StoreAtRest>();
+  const problems: Finding[] = [];
+  for (const service of serviceNames)
+    try {
+      const store = await openInspection({ service, dataDir, mongodbUri }, time);
+      stack.defer(() => store.close());
+      atRest.set(service, store);
+    } catch (error) {
+      if (!(error instanceof Corrupt)) throw error;
+      const isThere = existsSync(join(dataDir, `${service}.db`));
+      problems.push(finding(isThere ? "corrupt-document" : "identity-mixed", [`${service}.db`], error.message));
+    }
+  return { atRest, problems };
+}
+
+function opened(
+  atRest: ReadonlyMap<ServiceName, StoreAtRest>,
+  isLive: boolean,
+  known: readonly Finding[],
+  stack: AsyncDisposableStack,
+): OpenStores {
+  return {
+    inspected: known.length > 0 ? undefined : (Object.fromEntries(atRest) as unknown as AllInspected),
+    atRest,
+    isLive,
+    async problems() {
+      const found = [...known];
+      for (const [service, store] of atRest)
+        found.push(...(await store.problems()).map((one) => problem(service, one)));
+      // What is said of one server four times is one finding.
+      return [...new Map(found.map((one) => [`${one.invariant} ${one.detail}`, one])).values()];
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+function problem(service: ServiceName, { about, text }: Problem): Finding {
+  if (about === "identity") return finding("identity-mixed", [service], text);
+  if (about === "file") return finding("corrupt-document", [service], text);
+  if (about === "index") return finding("index-missing", [service], text, { mend: byOpening, of: service });
+  return around(`env-${about}`, text);
+}
+
+async function openLive({ portBase, replicas, adminHost, adminPort }: DoctorConfig): Promise<OpenStores> {
+  if (adminPort === "off")
+    throw new CannotLook("The petstore runs without admin ports (ADMIN_PORT=off): stop it to look.");
+  const urlOf = (name: ServiceName | "gateway") =>
+    origin(adminHost, adminPort || adminPortOf(name, portBase, 1, replicas));
+  const live = serviceNames.map(async (service) => [
+    service,
+    await inspectLive(service, [urlOf(service), urlOf("gateway")]),
+  ]);
+  return {
+    inspected: Object.fromEntries(await Promise.all(live)),
+    atRest: undefined,
+    isLive: true,
+    problems: async () => [],
+    [Symbol.asyncDispose]: async () => {},
+  };
+}

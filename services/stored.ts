@@ -1,0 +1,31 @@
+/**
+ * `GET /stored/pet` at the admin port: what the service has stored, as it is, for `npm run doctor`, which can't read a file that
+ * the service has open.
+ */
+import type { Inspection, Row } from "@petstore/store/inspection";
+import { type AdminRoutes, Unusable } from "../processes/admin.ts";
+import type { ServiceName } from "../processes/names.ts";
+
+type Calls = Pick<Inspection, "page" | "many" | "last" | "wrongIndexes">;
+
+/** A call, in the query's `q` as JSON. */
+export type Question = {
+  readonly [K in keyof Calls]: { readonly call: K; readonly args: Parameters<Calls[K]> };
+}[keyof Calls];
+
+/** A row as JSON has it: its document in base64. */
+export type ShownRow = Omit<Row, "doc"> & { readonly doc: string };
+
+const calls: readonly string[] = ["page", "many", "last", "wrongIndexes"] satisfies (keyof Calls)[];
+
+export function addStored(routes: AdminRoutes, service: ServiceName, inspection: Calls): void {
+  routes.set(`GET /stored/${service}`, async (_, query) => {
+    const { call, args } = JSON.parse(query.get("q") ?? "{}") as Question;
+    if (!calls.includes(call)) throw new Unusable(`q must be a call of ${calls.join(", ")}, as JSON.`);
+    const answer = await (inspection[call] as (...args: unknown[]) => Promise<unknown>)(...args);
+    return { status: 200, body: { answer: call === "page" || call === "many" ? shown(answer as Row[]) : answer } };
+  });
+}
+
+const shown = (rows: readonly Row[]): ShownRow[] =>
+  rows.map(({ _id, doc, indexed }) => ({ _id, doc: Buffer.from(doc).toString("base64"), indexed }));
