@@ -77,11 +77,12 @@ export function createFindings(most = 1_000) {
     /** How many there are of each invariant, 0 for those that hold. */
     figures: (): Record<Invariant, number> =>
       Object.fromEntries(invariantNames.map((name) => [name, counts.get(name) ?? 0])) as Record<Invariant, number>,
-    /** What was found; at the end of each kind, how many more there are. */
+    /** What was found, in the order of the invariants; at the end of each kind, how many more there are. */
     list: (): Finding[] =>
-      [...all].flatMap(([invariant, named]) => {
+      invariantNames.flatMap((invariant) => {
+        const named = all.get(invariant) ?? [];
         const more = (counts.get(invariant) ?? 0) - named.length;
-        const [{ repair }] = named as [Finding];
+        const { repair = null } = named[0] ?? {};
         return more === 0
           ? named
           : [...named, { invariant, ids: [], detail: `There are ${more} more of these.`, repair }];

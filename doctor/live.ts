@@ -31,7 +31,9 @@ export async function inspectLive(service: ServiceName, urls: readonly string[])
 
   await ask({ call: "last", args: [service] });
   return {
-    page: (...args) => rows({ call: "page", args }),
+    // JSON has no undefined.
+    page: (collection, limit, after) =>
+      rows({ call: "page", args: after === undefined ? [collection, limit] : [collection, limit, after] }),
     many: async (collection, ids) => {
       const found = [];
       for (let i = 0; i < ids.length; i += MANY)

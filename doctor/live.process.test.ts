@@ -1,0 +1,182 @@
+/** The command beside a petstore: under load nothing is found, damage is named while it runs, and what a kill left is mended. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, test } from "vitest";
+import { mongodbMissing, openPlace } from "../test/harness/mongodb.ts";
+import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
+import { inFile } from "./fixtures/damage.ts";
+
+const timeout = 120_000;
+const services = ["pet", "category", "order", "inventory"] as const;
+let stack = new AsyncDisposableStack();
+afterEach(async () => {
+  await stack.disposeAsync();
+  stack = new AsyncDisposableStack();
+}, timeout);
+
+/** Without ADMIN_PORT each process has its own above its port. */
+const start = async (mongodbUri?: string, env: Record<string, string> = {}) =>
+  stack.use(await startPetstore({ env: { ADMIN_PORT: "", ...env }, ...(mongodbUri && { mongodbUri }), replicas: 1 }));
+
+/** Runs the command as somebody on call does. */
+async function doctor({ http, store }: Petstore, ...args: string[]) {
+  const { dataDir, mongodbUri = "" } = store;
+  const env = { PATH: process.env.PATH, DATA_DIR: dataDir, MONGODB_URI: mongodbUri, PORT_BASE: new URL(http).port };
+  const run = promisify(execFile)(process.execPath, ["doctor/main.ts", "--json", ...args], { env });
+  const { stdout, stderr, code = 0 } = await run.catch((error) => error);
+  return { code, stderr, findings: stdout === "" ? undefined : JSON.parse(stdout).findings };
+}
+const nothing = { code: 0, findings: [] };
+
+/** Clients that do everything that can be done, until the signal. Resolves to how many requests were answered. */
+async function load(http: string, signal: AbortSignal): Promise<number> {
+  let answered = 0;
+  const headers = { "content-type": "application/json", "idempotency-key": "" };
+  async function ask(method: string, path: string, body?: object): Promise<number> {
+    headers["idempotency-key"] = `"${crypto.randomUUID()}"`;
+    const init = { method, headers: { ...headers }, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(http + path, init).catch(() => undefined);
+    if (response) answered++;
+    return Number(((await response?.json().catch(() => ({}))) as { id?: number } | undefined)?.id);
+  }
+  async function client(): Promise<void> {
+    while (!signal.aborted) {
+      const category = await ask("POST", "/categories", { name: "dogs" });
+      const pet = await ask("POST", "/pets", { name: "Rex", categoryId: category });
+      await ask("PATCH", `/store/inventory/${pet}`, { quantity: 3 });
+      const orders = await Promise.all([1, 2, 3, 4].map(() => ask("POST", "/store/orders", { petId: pet })));
+      await ask("DELETE", `/categories/${category}`);
+      await Promise.all([
+        ask("PATCH", `/store/orders/${orders[0]}`, { complete: true }),
+        ask("DELETE", `/store/orders/${orders[1]}`),
+        ask("PATCH", `/pets/${pet}`, { status: "sold" }),
+        ask("PATCH", `/store/inventory/${pet}`, { quantity: 1 }),
+      ]);
+      await ask("DELETE", `/pets/${pet}`);
+    }
+  }
+  await Promise.all(Array.from({ length: 6 }, client));
+  return answered;
+}
+
+function beginLoad({ http }: Petstore) {
+  const stop = new AbortController();
+  const done = load(http, stop.signal);
+  stack.defer(() => stop.abort());
+  return async () => {
+    stop.abort();
+    return done;
+  };
+}
+
+describe("on the embedded store", () => {
+  test("under load nothing is found, and nothing is repaired", { timeout }, async () => {
+    const petstore = await start();
+    const end = beginLoad(petstore);
+    expect(await doctor(petstore)).toMatchObject(nothing);
+    expect(await doctor(petstore, "--repair")).toMatchObject({
+      code: 2,
+      stderr: "The petstore runs: stop it, then repair.\n",
+    });
+    expect(await doctor(petstore)).toMatchObject(nothing);
+    expect(await end()).toBeGreaterThan(50);
+  });
+
+  test("damage is named while the petstore runs", { timeout }, async () => {
+    const petstore = await start();
+    const ask = (path: string, body: object) =>
+      fetch(petstore.http + path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    await ask("/categories", { name: "dogs" });
+    await ask("/pets", { name: "Rex", categoryId: 1 });
+    await ask("/pets", { name: "Tom", categoryId: 1 });
+    await Promise.all(services.map((name) => petstore.kill(name, "SIGTERM")));
+    const isFirst = ({ _id }: { _id: number }) => _id === 1;
+    await inFile(petstore.store, "inventory", ({ change }) =>
+      change("inventory", isFirst, (doc) => ({ ...doc, received: 9 })),
+    );
+    await inFile(petstore.store, "pet", ({ change }) =>
+      change(
+        "pets",
+        ({ _id }) => _id === 2,
+        ({ state: _, ...doc }) => doc,
+      ),
+    );
+    await Promise.all(services.map((name) => petstore.start(name)));
+    const { code, findings } = await doctor(petstore);
+    expect({ code, findings }).toEqual({
+      code: 1,
+      findings: [
+        {
+          invariant: "stock-sum",
+          ids: ["inventory/1"],
+          detail: "Of 9 units received, 1 are in stock, 0 reserved for 0 orders, and 0 sold; 0 orders hold 0.",
+          repair: "manual",
+        },
+        { invariant: "corrupt-document", ids: ["pet/2"], detail: expect.stringContaining("(state)"), repair: "manual" },
+      ],
+    });
+  });
+
+  test("what a kill under load left is named, mended, and gone", { timeout }, async () => {
+    const petstore = await start();
+    const end = beginLoad(petstore);
+    await expect.poll(async () => (await fetch(`${petstore.http}/store/orders`)).json()).not.toEqual([]);
+    await Promise.all((["gateway", ...services] as const).map((name) => petstore.kill(name, "SIGKILL")));
+    expect(await end()).toBeGreaterThan(10);
+    const found = await doctor(petstore);
+    expect(found.findings.filter(({ repair }: { repair: string }) => repair !== "safe")).toEqual([]);
+    const { code, findings } = await doctor(petstore, "--repair");
+    expect({ code, findings }).toEqual({ code: 0, findings: [] });
+    for (const name of ["gateway", ...services] as const) await petstore.start(name);
+    expect(await doctor(petstore)).toMatchObject(nothing);
+  });
+
+  test("without admin ports it can't look, and says so", { timeout }, async () => {
+    const petstore = await start(undefined, { ADMIN_PORT: "off" });
+    const { code, stderr, findings } = await doctor(petstore);
+    expect({ code, findings }).toEqual({ code: 2, findings: undefined });
+    expect(stderr).toContain("shows nothing at its admin port");
+  });
+});
+
+describe.skipIf(mongodbMissing)("on MongoDB", () => {
+  test("under load nothing is found, and nothing is repaired", { timeout }, async () => {
+    const petstore = await start(stack.use(await openPlace()).uri);
+    const end = beginLoad(petstore);
+    expect(await doctor(petstore)).toMatchObject(nothing);
+    expect(await doctor(petstore, "--repair")).toMatchObject({
+      code: 2,
+      stderr: "The petstore runs: stop it, then repair.\n",
+    });
+    expect(await end()).toBeGreaterThan(50);
+  });
+
+  test("what a kill under load left is named, mended, and gone", { timeout }, async () => {
+    const petstore = await start(stack.use(await openPlace()).uri);
+    const end = beginLoad(petstore);
+    await expect.poll(async () => (await fetch(`${petstore.http}/store/orders`)).json()).not.toEqual([]);
+    await Promise.all((["gateway", ...services] as const).map((name) => petstore.kill(name, "SIGKILL")));
+    await end();
+    const { code, findings } = await doctor(petstore, "--repair");
+    expect({ code, findings }).toEqual({ code: 0, findings: [] });
+  });
+});
+
+test("what it can't do is said in one line, with what to do", async () => {
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, ["doctor/main.ts", ...args], {
+      env: { PATH: process.env.PATH, DATA_DIR: "/nowhere" },
+    }).catch((error) => error);
+  expect(await run()).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^There is no petstore in \/nowhere: set DATA_DIR .*\n$/),
+  });
+  expect(await run("--mend")).toMatchObject({ code: 2, stderr: expect.stringContaining("Unknown option '--mend'") });
+  expect(await run("--dry-run")).toMatchObject({ code: 2, stderr: expect.stringContaining("--repair") });
+  expect((await run("--help")).stdout).toContain("ends with 0 if nothing is found");
+});
