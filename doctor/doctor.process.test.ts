@@ -1,7 +1,10 @@
 /** Damage that is made by hand is named, and what is safe to mend is mended, on both engines. */
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { cp, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { type Db, type Document, MongoClient } from "mongodb";
@@ -76,7 +79,75 @@ describe("the embedded engine", () => {
     },
     damaged: (place, { service, make }) => inFile(place, service, make),
   });
+
+  async function afterCopy(damage: (dataDir: string) => Promise<void>) {
+    const dataDir = join(root, `${++count}`);
+    await cp(join(root, "whole"), dataDir, { recursive: true });
+    await damage(dataDir);
+    return { dataDir, mongodbUri: undefined };
+  }
+  const sql = (service: string, change: string) => async (dataDir: string) => {
+    using db = new DatabaseSync(join(dataDir, `${service}.db`));
+    db.exec(change);
+  };
+
+  test.each([
+    [
+      "a pet is not where its lists look for it",
+      sql("pet", "UPDATE pets SET key_visible = NULL WHERE _id = 4"),
+      { invariant: "index-missing", ids: ["pet/4"], repair: "safe" },
+    ],
+    [
+      "the bytes of an order are cut",
+      sql("order", "UPDATE orders SET doc = substr(doc, 1, 40) WHERE _id = 1"),
+      { invariant: "corrupt-document", ids: ["order/1"], repair: "manual" },
+    ],
+    [
+      "a file is gone",
+      (dataDir: string) => rm(join(dataDir, "inventory.db")),
+      { invariant: "identity-mixed", ids: ["inventory.db"], repair: "manual" },
+    ],
+    [
+      "a file is none of SQLite",
+      (dataDir: string) => writeFile(join(dataDir, "inventory.db"), "x".repeat(10_000)),
+      { invariant: "corrupt-document", ids: ["inventory.db"], repair: "manual" },
+    ],
+    [
+      "a file is older than the others",
+      async (dataDir: string) => {
+        await withServices({ dataDir, mongodbUri: undefined }, async () => {});
+        await cp(join(root, "whole", "order.db"), join(dataDir, "order.db"));
+      },
+      { invariant: "identity-mixed", ids: ["order"], repair: "manual" },
+    ],
+  ] as const)("%s", async (_, damage, finds) => {
+    const place = await afterCopy(damage);
+    expect(short(await look(place))).toEqual([finds]);
+    const left = await mend(configOf(place), false, options);
+    expect(short(left)).toEqual(finds.repair === "safe" ? [] : [finds]);
+  });
+
+  test("surroundings that are wrong are named beside what is stored", async () => {
+    const place = await afterCopy(async (dataDir) =>
+      utimes(join(dataDir, "pet.db"), new Date(), new Date("2200-01-01")),
+    );
+    using taken = await listening();
+    const config = { ...configOf(place), portBase: taken.port, environment: { PORT_BAES: "1", HOST: "no host" } };
+    const found = await examine(config, options);
+    expect(found.map(({ invariant, repair }) => `${invariant} ${repair}`)).toEqual([
+      "env-configuration null",
+      "env-configuration null",
+      "env-ports null",
+      "env-clock null",
+    ]);
+  });
 });
+
+async function listening() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { port: (server.address() as AddressInfo).port, [Symbol.dispose]: () => void server.close() };
+}
 
 describe.skipIf(mongodbMissing)("MongoDB", () => {
   const stack = new AsyncDisposableStack();

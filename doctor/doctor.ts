@@ -1,6 +1,7 @@
 /** Looks at a petstore, and mends it. */
 import type { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
+import { Corrupt } from "@petstore/store/port";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
 import { type Finding, seenTwice } from "./findings.ts";
@@ -55,7 +56,13 @@ async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }
   const lookOnce = async () => {
     const found = await problems();
     if (!inspected) return found;
-    return [...found, ...(await look(inspected, { clock: time.clock, isLive, progress })).list()];
+    try {
+      return [...found, ...(await look(inspected, { clock: time.clock, isLive, progress })).list()];
+    } catch (error) {
+      // A file of which a part can't be read: it is one of the problems.
+      if (error instanceof Corrupt && found.length > 0) return found;
+      throw error;
+    }
   };
   const first = await lookOnce();
   let found = first;

@@ -79,18 +79,12 @@ function knownIn(db: DatabaseSync, name: string): { readonly id: string | undefi
   return { id, opened: Number(row?.times ?? 0) };
 }
 
-/** Why the file `path`, which carries `own`, does not belong to the files beside it; undefined if it does. Changes nothing. */
-export function identityProblem(path: string, own: Carried | undefined): string | undefined {
+/** Throws `Corrupt` if the file `path`, which carries `own`, does not belong to the files beside it. Changes nothing. */
+export function checkBeside(path: string, own: Carried | undefined): void {
   const file = join(dirname(path), FILE);
-  try {
-    const db = existsSync(file) ? new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS }) : undefined;
-    const known = db ? knownIn(db, basename(path)) : { id: undefined, opened: 0 };
-    db?.close();
-    checkIdentity(path, { ...known, path: file, make: () => "" }, own);
-    return undefined;
-  } catch (error) {
-    return (openFailure(error, file) as Error).message;
-  }
+  using db = existsSync(file) ? new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS }) : undefined;
+  const known = db ? knownIn(db, basename(path)) : { id: undefined, opened: 0 };
+  checkIdentity(path, { ...known, path: file, make: () => "" }, own);
 }
 
 const hasTable = (db: DatabaseSync, name: string): boolean =>

@@ -6,9 +6,9 @@ import { pathToFileURL } from "node:url";
 import { type Inspection, type Problem, type Row, readRow, type StoreAtRest } from "../inspection.ts";
 import { Corrupt, type Id } from "../port.ts";
 import { checkComplete } from "./checkpoints.ts";
-import { openFailure } from "./failures.ts";
+import { openFailure, readFailure } from "./failures.ts";
 import { identify, openFile } from "./file.ts";
-import { carriedIdentity, identityProblem } from "./identity.ts";
+import { carriedIdentity, checkBeside } from "./identity.ts";
 import { indexName, quote } from "./table.ts";
 
 const KEY = "key_";
@@ -67,24 +67,7 @@ export function inspectFile(path: string): StoreAtRest {
   const url = pathToFileURL(place);
   // Nobody has it open, so SQLite needs no files beside it: https://sqlite.org/uri.html#uriimmutable
   if (!hasLog) url.searchParams.set("immutable", "1");
-  const open = () => {
-    const db = new DatabaseSync(url, { readOnly: true });
-    try {
-      db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get();
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-  };
-  const run = <R>(step: () => R): R => {
-    try {
-      return step();
-    } catch (error) {
-      throw openFailure(error, path);
-    }
-  };
-  const db = run(open);
+  const db = openUrl(url, path);
   const close = () => {
     if (!db.isOpen) return;
     db.close();
@@ -92,28 +75,38 @@ export function inspectFile(path: string): StoreAtRest {
     if (hasLog && !hadMemory) rmSync(`${place}-shm`, { force: true });
   };
 
-  function* problems(): Generator<Problem | undefined> {
-    const about = (kind: Problem["about"], check: () => unknown): Problem | undefined => {
-      try {
-        check();
-        return undefined;
-      } catch (error) {
-        return { about: kind, text: (error as Error).message };
-      }
-    };
-    yield about("identity", () => identify(db, path));
-    yield about("identity", () => hasLog || checkComplete(db, path));
-    const mixed = identityProblem(path, carriedIdentity(db));
-    if (mixed !== undefined) yield { about: "identity", text: mixed };
-    for (const flaw of db.prepare(`PRAGMA integrity_check(${MAX_FLAWS})`).all()) {
-      const text = String(flaw.integrity_check);
-      if (text !== "ok") yield { about: /\bindex\b/.test(text) ? "index" : "file", text: `${basename(path)}: ${text}` };
-    }
-  }
+  const { page, many, read, last, wrongIndexes } = inspectionOf(db);
+  /** A file may be damaged in places. */
+  const reading =
+    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+    (...args: A): Promise<R> =>
+      call(...args).catch((error) => Promise.reject(readFailure(error, path)));
 
   return {
-    ...inspectionOf(db),
-    problems: async () => run(() => [...problems()].filter((problem) => problem !== undefined)),
+    page: reading(page),
+    many: reading(many),
+    read,
+    last: reading(last),
+    wrongIndexes: reading(wrongIndexes),
+    async problems() {
+      const found: Problem[] = [];
+      const check = (about: Problem["about"], step: () => void): void => {
+        try {
+          step();
+        } catch (error) {
+          found.push({ about, text: (openFailure(error, path) as Error).message });
+        }
+      };
+      check("identity", () => identify(db, path));
+      if (!hasLog) check("identity", () => checkComplete(db, path));
+      check("identity", () => checkBeside(path, carriedIdentity(db)));
+      check("file", () => {
+        for (const { integrity_check: flaw } of db.prepare(`PRAGMA integrity_check(${MAX_FLAWS})`).all())
+          if (flaw !== "ok")
+            found.push({ about: /\bindex\b/.test(`${flaw}`) ? "index" : "file", text: `${basename(path)}: ${flaw}` });
+      });
+      return found;
+    },
     isInUse: async () => false,
     async dropIndexes({ name }) {
       close();
@@ -128,4 +121,17 @@ export function inspectFile(path: string): StoreAtRest {
     },
     close: async () => close(),
   };
+}
+
+/** Also finds out whether it can be read. */
+function openUrl(url: URL, path: string): DatabaseSync {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(url, { readOnly: true });
+    db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get();
+    return db;
+  } catch (error) {
+    db?.close();
+    throw openFailure(error, path);
+  }
 }

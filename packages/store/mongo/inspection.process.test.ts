@@ -1,0 +1,97 @@
+import { realTime } from "@petstore/runtime/clock";
+import { ObjectId } from "mongodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mongodbMissing, openPlace, type Place } from "../../../test/harness/mongodb.ts";
+import { openForTest, withDatabase } from "../fixtures/mongo.ts";
+import { Corrupt, type Doc, put, schema, UnusableServer } from "../port.ts";
+import { databaseName } from "./identity.ts";
+import { inspectDatabase } from "./inspection.ts";
+
+interface Thing extends Doc {
+  readonly size?: number;
+}
+const THINGS = schema<Thing>()("things", { size: ["size"] });
+
+describe.skipIf(mongodbMissing)("a database", () => {
+  let place: Place;
+  beforeAll(async () => {
+    place = await openPlace();
+  });
+  afterAll(() => place.stop());
+
+  async function look<R>(work: (of: Awaited<ReturnType<typeof inspectDatabase>>) => Promise<R>): Promise<R> {
+    const inspection = await inspectDatabase(place.uri, "things", realTime);
+    try {
+      return await work(inspection);
+    } finally {
+      await inspection.close();
+    }
+  }
+  const byHand = <R>(work: Parameters<typeof withDatabase<R>>[2]) =>
+    withDatabase(place.uri, databaseName(place.uri, "things"), work);
+
+  test("is seen whoever works with it, and who does is seen too", async () => {
+    const store = await openForTest(place.uri, "things");
+    const things = await store.collection(THINGS);
+    for (const _id of [1, 2, 10, "a"]) await things.update(_id, () => put({ _id, size: 1 }, undefined));
+    await look(async ({ page, many, read, last, isInUse, problems, wrongIndexes }) => {
+      expect((await page("things", 3)).map(({ _id }) => _id)).toEqual([1, 2, 10]);
+      expect((await page("things", 3, 10)).map(({ _id }) => _id)).toEqual(["a"]);
+      expect((await page("things", 3, "a")).length).toBe(0);
+      expect((await many("things", [10, 7])).map((row) => read(row, THINGS))).toMatchObject([{ _id: 10, size: 1 }]);
+      expect(await last("things")).toBe(0);
+      expect(await isInUse()).toBe(true);
+      expect(await problems()).toEqual([]);
+      expect(await wrongIndexes(THINGS)).toEqual([]);
+    });
+    await store.close();
+    expect(await look(({ isInUse }) => isInUse())).toBe(false);
+  });
+
+  test("with what no petstore has written is read to its end", async () => {
+    const foreign = new ObjectId();
+    await byHand((db) =>
+      db.collection<{ _id: ObjectId | number; rev: number }>("things").insertOne({ _id: foreign, rev: 1 }),
+    );
+    await look(async ({ page, read }) => {
+      const [row, ...more] = await page("things", 3, "a");
+      expect([String(row?._id), more]).toEqual([String(foreign), []]);
+      expect(() => read(row as never, THINGS)).toThrow(Corrupt);
+      expect(await page("things", 3, foreign as never)).toEqual([]);
+    });
+  });
+
+  test("an index that is another one is named, and makes way for the next start's", async () => {
+    await byHand(async (db) => {
+      await db.collection("things").dropIndexes();
+      await db.collection("things").createIndex({ size: 1, _id: 1 });
+    });
+    await look(async ({ wrongIndexes, dropIndexes }) => {
+      expect(await wrongIndexes(THINGS)).toEqual([expect.stringContaining("size, _id of things")]);
+      await dropIndexes(THINGS);
+    });
+    const store = await openForTest(place.uri, "things");
+    await store.collection(THINGS);
+    await store.close();
+    expect(await look(({ wrongIndexes }) => wrongIndexes(THINGS))).toEqual([]);
+    expect(await look(({ wrongIndexes }) => wrongIndexes({ ...THINGS, name: "others" }))).toHaveLength(1);
+  });
+
+  test("of another format, or of none, is a problem", async () => {
+    for (const [change, text] of [
+      [{ $set: { format: 99 } }, "a newer petstore"],
+      [{ $unset: { format: 1 } }, "does not say that it is a petstore's"],
+    ] as const) {
+      await byHand((db) => db.collection("_petstore").updateOne({}, change));
+      expect(await look(({ problems }) => problems())).toEqual([
+        { about: "identity", text: expect.stringContaining(text) },
+      ]);
+    }
+  });
+});
+
+test("a server that does not answer is not waited for", { timeout: 30_000 }, async () => {
+  await expect(inspectDatabase("mongodb://127.0.0.1:1/?replicaSet=rs0", "things", realTime)).rejects.toThrow(
+    UnusableServer,
+  );
+});
