@@ -50,5 +50,7 @@ export interface StoreAtRest extends Inspection {
 export function readRow<T extends Doc>({ _id, doc: bytes }: Row, kind: Pick<Kind<T>, "name" | "document">): T {
   const doc = decode<T>(bytes, kind);
   if (doc._id === _id) return doc;
-  throw new Corrupt(`Document ${_id} of ${kind.name} has the _id ${doc._id}: restore a backup.`, { collection: kind.name });
+  throw new Corrupt(`Document ${_id} of ${kind.name} has the _id ${doc._id}: restore a backup.`, {
+    collection: kind.name,
+  });
 }
