@@ -5,6 +5,7 @@ import { exampleToolsMissing } from "./example-tools.ts";
 import { mongodMissing } from "./mongod.ts";
 import { networkMissing } from "./network.ts";
 import { nginxMissing } from "./nginx.ts";
+import { prometheusMissing } from "./prometheus.ts";
 import { smallDiskMissing } from "./small-disk.ts";
 
 const MONGOD = `
@@ -29,6 +30,11 @@ const NGINX = `
   To run them, be root on Debian, and fetch nginx with .ci/nginx or put the path of Debian's into NGINX.
 `;
 
+const PROMETHEUS = `
+  NOT RUN: the tests with a Prometheus and its promtool.
+  To run them, fetch both with .ci/prometheus (Debian), or put the folder in which they are into PROMETHEUS.
+`;
+
 const CHROMIUM = `
   NOT RUN: the tests of the console in a browser, for there is no Chromium here.
   To run them, install one (Debian: apt-get install chromium).
@@ -39,6 +45,7 @@ const found = () => [
   ...(networkMissing ? [NETWORK] : []),
   ...(smallDiskMissing ? [DISK] : []),
   ...(nginxMissing ? [NGINX] : []),
+  ...(prometheusMissing ? [PROMETHEUS] : []),
   ...(chromiumMissing ? [CHROMIUM] : []),
   ...(exampleToolsMissing ? [EXAMPLES] : []),
 ];
