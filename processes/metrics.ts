@@ -3,7 +3,7 @@
  * semantic conventions have a name it is used, as Prometheus writes it.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { counter, gauge, histogram } from "@petstore/metrics/declaration";
 import { NODE_METRICS } from "@petstore/metrics/node";
@@ -88,6 +88,11 @@ const REFUSALS: ReadonlySet<string | undefined> = new Set([
   ...["RATE_LIMITED", "TOO_MANY_STREAMS", "UNAUTHENTICATED"],
 ]);
 
+/** The codes of calls that were not let in: to look for the reason costs as much as a record. */
+const REFUSING: ReadonlySet<Code> = new Set([
+  ...[Code.PermissionDenied, Code.ResourceExhausted, Code.Unauthenticated, Code.Unavailable],
+]);
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** `wallClock`: milliseconds since 1970. */
@@ -114,7 +119,7 @@ export function createMetrics(wallClock: () => number = Date.now) {
     called: recordingIn(histogram(METRICS.called)),
     served: ((method, ms, failure, context) => {
       recordServed(method, ms, failure, context);
-      if (failure) countRefusal(reasonOf(failure)?.reason);
+      if (failure && REFUSING.has(failure.code)) countRefusal(reasonOf(failure)?.reason);
     }) satisfies CallEnded as CallEnded,
   };
 }

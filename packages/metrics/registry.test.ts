@@ -1,3 +1,4 @@
+import { getHeapStatistics } from "node:v8";
 import { expect, test } from "vitest";
 import { counter, gauge, histogram, unitOf } from "./declaration.ts";
 import { formFor } from "./exposition.ts";
@@ -112,6 +113,24 @@ test("the unit is in the name", () => {
   expect([DURATION, CALLS, gauge("memory_bytes", "", []), counter("x_seconds_total", "", [])].map(unitOf)).toEqual([
     ...["seconds", "", "bytes", "seconds"],
   ]);
+});
+
+test("a record allocates nothing, once its code is compiled", () => {
+  const registry = start();
+  const { of } = registry.histogram(DURATION);
+  const calls = registry.counter(CALLS);
+  const values = Array.from({ length: 100 }, (_, i) => i / 50);
+  const RECORDS = 50_000;
+  const bytesPerRecord = () => {
+    const before = getHeapStatistics().total_allocated_bytes;
+    for (let i = 0; i < RECORDS; i++) {
+      of(i % 2 ? "Get" : "List", "ok").record(values[i % 100] as number, trace);
+      calls.of("Get", "ok").add();
+    }
+    return (getHeapStatistics().total_allocated_bytes - before) / RECORDS;
+  };
+  const rounds = Array.from({ length: 20 }, bytesPerRecord);
+  expect(Math.min(...rounds)).toBeLessThan(1);
 });
 
 test("Node tells of its event loop, its heap and the process", async () => {

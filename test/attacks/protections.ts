@@ -675,6 +675,16 @@ export const protections = {
       trial("profile upon profile", "processes/admin/profiles.test.ts", "one is taken at a time, and after it another"),
     ],
   },
+  metrics: {
+    protection: "What callers send never becomes a label of a metric",
+    trials: [
+      trial(
+        "thousands of random paths, hosts and methods",
+        "gateway/requests.test.ts",
+        "any paths, hosts and methods add no series",
+      ),
+    ],
+  },
   containers: {
     protection: "Containers and their users in MongoDB have only the rights that they need",
     trials: [

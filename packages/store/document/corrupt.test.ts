@@ -7,13 +7,19 @@ import { readable, reporting } from "./corrupt.ts";
 test("each document that can't be read is logged, and again after an hour", () => {
   let now = 0;
   const logged: string[] = [];
-  const report = reporting({ error: ({ err }: { err: Error }) => logged.push(err.message) } as never, () => now);
+  const told: (string | undefined)[] = [];
+  const report = reporting(
+    { error: ({ err }: { err: Error }) => logged.push(err.message) } as never,
+    () => now,
+    (collection) => told.push(collection),
+  );
   for (const time of [0, 1_000, 3_599_999]) {
     now = time;
-    report(new Corrupt("Document 1"));
+    report(new Corrupt("Document 1", { collection: "pets" }));
     report(new Corrupt("Document 2"));
   }
   expect(logged).toEqual(["Document 1", "Document 2"]);
+  expect(told).toEqual(["pets", undefined, "pets", undefined, "pets", undefined]);
   now = 3_600_000;
   report(new Corrupt("Document 2"));
   expect(logged).toEqual(["Document 1", "Document 2", "Document 2"]);
@@ -28,7 +34,9 @@ test.each([
     Uint8Array.of(23, 0, 0, 0, 16, 95, 105, 100, 0, 7, 0, 0, 0, 2, 97, 0, 2, 0, 0, 0, 255, 0, 0),
   ],
 ])("a document with %s is named", (_, bytes) => {
-  expect(() => decode(bytes, { name: "things" })).toThrow("Document 7 of things can't be read");
+  const read = () => decode(bytes, { name: "things" });
+  expect(read).toThrow("Document 7 of things can't be read");
+  expect(read).toThrow(expect.objectContaining({ collection: "things" }));
 });
 
 test("only what can't be read is left out: any other failure is one", () => {
