@@ -13,7 +13,7 @@ const wholePetstore = () =>
   );
 
 const besideTheCode =
-  "{packages,processes,proto,services,gateway,launcher,scripts,backup,bench,console,demo,doctor}/**/*";
+  "{packages,processes,proto,services,gateway,launcher,scripts,backup,bench,console,demo,doctor,monitoring}/**/*";
 
 export default defineConfig({
   test: {

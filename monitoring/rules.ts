@@ -1,0 +1,72 @@
+/** The alerts as Prometheus reads them. They are few, and each is a symptom that callers feel or soon will. Pure. */
+import { objectives, type Thresholds, thresholds } from "./objectives.ts";
+
+export interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: { readonly severity: "page" };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+
+export const RUNBOOKS = "docs/runbooks.md";
+
+const REQUESTS = "http_server_request_duration_seconds";
+/** Who asks whether the petstore is ready wants to hear 503. */
+const NO_PROBE = 'http_route!~".*/(healthz|readyz)"';
+/** A stream lasts as long as its reader likes. */
+const NO_STREAM = 'http_route!~".*/(healthz|readyz|events|Watch[A-Za-z]+)"';
+
+export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }: Thresholds): readonly AlertRule[] {
+  const { answered, fast } = objectives;
+  /** The shares of bad answers are above the budget, `factor` times, in both windows of a burn. */
+  const burning = (budget: number, badIn: (window: string) => string) =>
+    burns
+      .map(({ factor, long, short }) => {
+        const limit = Number((factor * budget).toPrecision(6));
+        return [`  ${badIn(long)} > ${limit}`, `and\n  ${badIn(short)} > ${limit}`].join("\n");
+      })
+      .join("\nor\n");
+  const rate = (series: string, window: string) => `sum(rate(${REQUESTS}${series}[${window}]))`;
+  const failed = (window: string) =>
+    `${rate(`_count{${NO_PROBE},http_response_status_code=~"5.."}`, window)} / ${rate(`_count{${NO_PROBE}}`, window)}`;
+  const slow = (window: string) =>
+    `1 - ${rate(`_bucket{${NO_STREAM},le="${fast.seconds}"}`, window)} / ${rate(`_count{${NO_STREAM}}`, window)}`;
+  const alert = (name: string, summary: string, expr: string, lasting?: string): AlertRule => ({
+    alert: name,
+    expr,
+    ...(lasting && { for: lasting }),
+    labels: { severity: "page" },
+    annotations: { summary, runbook_url: `${RUNBOOKS}#${name.toLowerCase()}` },
+  });
+  return [
+    alert("PetstoreDown", "{{ $labels.instance }} does not answer.", 'up{job="petstore"} == 0', down),
+    alert(
+      "PetstoreFailing",
+      "{{ $value | humanizePercentage }} of all answers are 5xx.",
+      burning(1 - answered, failed),
+    ),
+    alert(
+      "PetstoreSlow",
+      `{{ $value | humanizePercentage }} of all answers take more than ${1000 * fast.seconds} ms.`,
+      burning(1 - fast.share, slow),
+    ),
+    alert(
+      "PetstoreUnfinished",
+      "The oldest unfinished {{ $labels.kind }} is {{ $value | humanizeDuration }} old.",
+      `max by (kind) (petstore_oldest_pending_seconds) > ${pendingSeconds}`,
+      lasting,
+    ),
+    alert(
+      "PetstoreOutboxLag",
+      "Changes have waited for {{ $value | humanizeDuration }} to be told to another service.",
+      `max(petstore_outbox_lag_seconds) > ${outboxSeconds}`,
+      lasting,
+    ),
+  ];
+}
+
+/** A file of rules. */
+export const rulesOf = (given: Thresholds = thresholds) => ({
+  groups: [{ name: "petstore", rules: alertsOf(given) }],
+});
