@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { freePorts } from "./mongod.ts";
 import { isExecutable } from "./programs.ts";
 
@@ -24,20 +25,34 @@ export async function promtool(args: readonly string[], input = ""): Promise<{ i
 
 export interface Prometheus extends AsyncDisposable {
   /** Asks its HTTP API, such as "query?query=up". Resolves to the member `data` of the answer. */
-  ask(what: string): Promise<unknown>;
+  ask<T>(what: string): Promise<T>;
+  /** How many series an expression has now. */
+  count(expression: string): Promise<number>;
+  /** The alerts that fire, such as "PetstoreDown". */
+  firing(): Promise<readonly string[]>;
+  /** What is wrong with rules, by the last time that they were looked at. */
+  ruleErrors(): Promise<readonly string[]>;
 }
 
-/** Starts a Prometheus that reads `/metrics` of these targets, such as "127.0.0.1:8180", each second, and keeps exemplars. */
-export async function startPrometheus(targets: readonly string[]): Promise<Prometheus> {
+/**
+ * Starts a Prometheus that reads `/metrics` of these targets, such as "127.0.0.1:8180", each second, and keeps exemplars.
+ * `rules` are the contents of a file of rules.
+ */
+export async function startPrometheus(targets: readonly string[], rules: object = {}): Promise<Prometheus> {
   const data = await mkdtemp(join(tmpdir(), "prometheus-"));
   const [port] = await freePorts(1);
-  const config = join(data, "prometheus.json"); // JSON is YAML
-  const job = { job_name: "petstore", scrape_interval: "1s", static_configs: [{ targets }] };
-  await writeFile(config, JSON.stringify({ scrape_configs: [job] }));
+  // JSON is YAML.
+  const write = (name: string, content: object) => writeFile(join(data, name), JSON.stringify(content));
+  await write("rules.json", rules);
+  await write("prometheus.json", {
+    global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
+    rule_files: ["rules.json"],
+    scrape_configs: [{ job_name: "petstore", static_configs: [{ targets }] }],
+  });
   const child = spawn(
     programs.prometheus,
     [
-      `--config.file=${config}`,
+      `--config.file=${join(data, "prometheus.json")}`,
       `--storage.tsdb.path=${join(data, "data")}`,
       `--web.listen-address=127.0.0.1:${port}`,
       "--enable-feature=exemplar-storage",
@@ -48,21 +63,24 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
   const said = text(child.stderr);
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
-  const ask = async (what: string) => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${what}`);
-    return ((await answer.json()) as { readonly data: unknown }).data;
-  };
-  while (
-    await ask("query?query=up").then(
-      () => false,
-      () => true,
-    )
-  ) {
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}/${path}`);
+  const ask = async <T>(what: string): Promise<T> => ((await (await get(`api/v1/${what}`)).json()) as { data: T }).data;
+  while (!(await get("-/ready").catch(() => undefined))?.ok) {
     if (child.exitCode !== null) throw new Error(`Prometheus did not start: ${await said}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
   return {
     ask,
+    count: async (expression) =>
+      (await ask<{ result: readonly unknown[] }>(`query?query=${encodeURIComponent(expression)}`)).result.length,
+    async firing() {
+      const { alerts } = await ask<{ alerts: readonly { state: string; labels: { alertname: string } }[] }>("alerts");
+      return alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname);
+    },
+    async ruleErrors() {
+      const { groups } = await ask<{ groups: readonly { rules: readonly { lastError?: string }[] }[] }>("rules");
+      return groups.flatMap(({ rules }) => rules.flatMap(({ lastError }) => lastError ?? []));
+    },
     async [Symbol.asyncDispose]() {
       kill();
       await ended;
