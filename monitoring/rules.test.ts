@@ -37,4 +37,5 @@ const targetsOf = (file: string): string[] =>
 test("Prometheus asks every process at its admin port", () => {
   const ports = processNames.map((name) => adminPortOf(name, 8080, 1, new Map()));
   expect(targetsOf("monitoring/prometheus.yml")).toEqual(ports.map((port) => `127.0.0.1:${port}`));
+  expect(targetsOf("monitoring/prometheus-compose.yml")).toEqual(processNames.map((name) => `${name}:8180`));
 });

@@ -83,25 +83,30 @@ describe("every container", () => {
 
   test("images have exact versions, and only one container builds the petstore's", () => {
     const foreign = containers.filter(([, { image }]) => image !== "petstore");
-    for (const [, { image }] of foreign) expect(image).toMatch(/^[a-z]+:\d+\.\d+\.\d+(-[a-z]+)?$/);
+    for (const [, { image }] of foreign) expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+(-[a-z]+)?$/);
     // Two that build the same name at once can get in each other's way.
     expect(containers.filter(([, { build }]) => build).map(([name]) => name)).toEqual(["secrets"]);
   });
 
-  test("only the gateway can be reached, and only from this machine", () => {
+  test("only the gateway and Prometheus can be reached, and only from this machine", () => {
     expect(compose.networks.inside).toEqual({ internal: true });
-    for (const [name, { ports, networks, network_mode }] of containers.filter(([name]) => name !== "gateway")) {
+    const outside = ["gateway", "prometheus"];
+    for (const [name, { ports, networks, network_mode }] of containers.filter(([name]) => !outside.includes(name))) {
       const inside = networks?.[0] ?? network_mode;
       expect([name, ports, networks?.length ?? 1]).toEqual([name, undefined, 1]);
       expect(["inside", "none", "service:mongo1"]).toContain(inside);
     }
     expect(compose.services.gateway.ports).toEqual([`127.0.0.1:8080:${port}`]);
+    expect(compose.services.prometheus.ports).toEqual(["127.0.0.1:9090:9090"]);
   });
 
   test("what is mounted and named is declared", () => {
     for (const [, { networks, volumes = [], depends_on = [] }] of containers) {
       for (const name of networks ?? []) expect(Object.keys(compose.networks)).toContain(name);
-      for (const volume of volumes) expect(Object.keys(compose.volumes)).toContain(volume.split(":")[0]);
+      for (const [from = ""] of volumes.map((volume) => volume.split(":"))) {
+        if (from.startsWith("./")) expect(existsSync(from)).toBe(true);
+        else expect(Object.keys(compose.volumes)).toContain(from);
+      }
       const needed = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on);
       for (const name of needed) expect(Object.keys(compose.services)).toContain(name);
     }
