@@ -40,17 +40,11 @@ const CHROMIUM = `
   To run them, install one (Debian: apt-get install chromium).
 `;
 
-const PROMETHEUS = `
-  NOT RUN: the tests of alerts and dashboards beside a Prometheus, for there is none here.
-  To run them, fetch one with .ci/prometheus (Debian), or put it in the PATH or PROMETHEUS.
-`;
-
 const found = () => [
   ...(mongodMissing ? [MONGOD] : []),
   ...(networkMissing ? [NETWORK] : []),
   ...(smallDiskMissing ? [DISK] : []),
   ...(nginxMissing ? [NGINX] : []),
-  ...(prometheusMissing ? [PROMETHEUS] : []),
   ...(chromiumMissing ? [CHROMIUM] : []),
   ...(prometheusMissing ? [PROMETHEUS] : []),
   ...(exampleToolsMissing ? [EXAMPLES] : []),
