@@ -23,6 +23,7 @@ interface Item extends Doc {
   readonly kind?: string;
   readonly visible?: true;
   readonly secret?: number;
+  readonly note?: string;
 }
 interface Shown {
   readonly name: string;
@@ -34,6 +35,7 @@ const ITEMS = schema<Item>()(
   undefined,
   ({ visible, name, kind }): Shown | undefined => (visible ? { name, ...(kind && { kind }) } : undefined),
   ["kind"],
+  ["note"],
 );
 type Items = Collection<Item, typeof ITEMS.indexes, Shown>;
 
@@ -126,6 +128,25 @@ export function changes(open: OpenSubject): void {
     ];
     expect((await live).map(({ type, former }) => [type, former])).toEqual(expected);
     expect((await readCount(items, begin, 6)).map(({ type, former }) => [type, former])).toEqual(expected);
+  });
+
+  withItems(open, "a change has what its document notes of it, which by itself makes none", async (_, items) => {
+    const begin = await now(items);
+    const live = readCount(items, begin, 4);
+    const item = { _id: 1, name: "a", visible: true } as const;
+    await save(items, { ...item, note: "first" });
+    await save(items, { ...item, note: "second" });
+    await save(items, { ...item, name: "b", note: "third" });
+    await save(items, { ...item, name: "c" });
+    await save(items, { _id: 1, name: "hidden", note: "last" });
+    const expected = [
+      ["created", { note: "first" }],
+      ["updated", { note: "third" }],
+      ["updated", undefined],
+      ["deleted", { note: "last" }],
+    ];
+    expect((await live).map(({ type, noted }) => [type, noted])).toEqual(expected);
+    expect((await readCount(items, begin, 4)).map(({ type, noted }) => [type, noted])).toEqual(expected);
   });
 
   withItems(

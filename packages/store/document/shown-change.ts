@@ -4,32 +4,37 @@ import type { Declaration } from "../engine/indexes.ts";
 import type { Change } from "../port.ts";
 import type { Fields } from "./codec.ts";
 
-export type ShownChange = Pick<Change<object>, "type" | "shown" | "former">;
+export type ShownChange = Pick<Change<object>, "type" | "shown" | "former" | "noted">;
 
 /** The part of a schema that determines change events. */
 export interface View<T> {
   readonly shown: (doc: T) => object | undefined;
   readonly tracked?: readonly string[] | undefined;
+  readonly noted?: readonly string[] | undefined;
 }
 
 /** Undefined when the schema shows nothing. */
-export const viewOf = <T>({ shown, tracked }: Declaration): View<T> | undefined =>
-  shown && { shown: shown as View<T>["shown"], tracked };
+export const viewOf = <T>({ shown, tracked, noted }: Declaration): View<T> | undefined =>
+  shown && { shown: shown as View<T>["shown"], tracked, noted };
 
 /** Undefined when the change is not visible. */
 export function shownChange<T>(
-  { shown, tracked = [] }: View<T>,
+  { shown, tracked = [], noted = [] }: View<T>,
   before: T | undefined,
   after: T,
 ): ShownChange | undefined {
   const was = before && shown(before);
   const is = shown(after);
-  if (is === undefined) return was && { type: "deleted", shown: was };
-  if (was === undefined) return { type: "created", shown: is };
+  const change = (news: ShownChange): ShownChange =>
+    noted.some((name) => (after as Fields)[name] !== undefined)
+      ? { ...news, noted: part(after as Fields, noted) }
+      : news;
+  if (is === undefined) return was && change({ type: "deleted", shown: was });
+  if (was === undefined) return change({ type: "created", shown: is });
   if (isDeepStrictEqual(was, is)) return undefined;
   const former = part(was, tracked);
-  const news = { type: "updated", shown: is } as const;
-  return isDeepStrictEqual(former, part(is, tracked)) ? news : { ...news, former };
+  const isTracked = !isDeepStrictEqual(former, part(is, tracked));
+  return change({ type: "updated", shown: is, ...(isTracked && { former }) });
 }
 
 /** The members with these names that are present. */

@@ -6,8 +6,8 @@ import type { Declaration } from "./indexes.ts";
 export function createCollections(open: (declaration: Declaration) => Promise<unknown>) {
   const opened = new Map<string, { declaration: Declaration; collection: Promise<unknown> }>();
   return <T extends Doc, const I extends Indexes<T>, V>(schema: Schema<T, I, V>) => {
-    const { name, indexes, document, shown, tracked } = schema;
-    const declaration: Declaration = { name, indexes, document, shown, tracked };
+    const { name, indexes, document, shown, tracked, noted } = schema;
+    const declaration: Declaration = { name, indexes, document, shown, tracked, noted };
     const known = opened.get(name) ?? { declaration, collection: open(declaration) };
     opened.set(name, known);
     if (isDeepStrictEqual(known.declaration, declaration)) return known.collection as Promise<Collection<T, I, V>>;
