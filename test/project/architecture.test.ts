@@ -110,7 +110,11 @@ describe("layers", () => {
   });
   test("packages know each other in one direction", () => {
     const packageOf = (path: string) => /^packages\/(\w+)\//.exec(path)?.[1];
-    const known: Record<string, readonly string[]> = { rpc: ["runtime", "transcoder"], testing: ["client"] };
+    const known: Record<string, readonly string[]> = {
+      rpc: ["runtime", "trace", "transcoder"],
+      trace: ["runtime"],
+      testing: ["client"],
+    };
     const isForeign = (name: string, { path }: Source) => {
       const [from, to] = [packageOf(path) ?? "", packageOf(name)];
       return to !== undefined && to !== from && !known[from]?.includes(to);
@@ -152,6 +156,12 @@ describe("storage", () => {
       "services/stored.ts -> packages/store/inspection.ts",
     ]);
   });
+});
+
+test("OpenTelemetry is known where it is loaded on demand, and nowhere else", () => {
+  const own = (name: string) => name.startsWith("@opentelemetry/");
+  expect(offenders(/^(?!packages\/trace\/sdk\.ts$)/, own)).toEqual([]);
+  expect(offenders(/^(?!packages\/trace\/open\.ts$)/, (name) => name === "packages/trace/sdk.ts")).toEqual([]);
 });
 
 describe("purity", () => {

@@ -1,0 +1,22 @@
+/** Names of OpenTelemetry's semantic conventions 1.45. A test compares them with those that are published. */
+export const ATTR_DB_COLLECTION_NAME = "db.collection.name";
+export const ATTR_DB_OPERATION_NAME = "db.operation.name";
+export const ATTR_DB_SYSTEM_NAME = "db.system.name";
+export const ATTR_ERROR_TYPE = "error.type";
+export const ATTR_HTTP_REQUEST_METHOD = "http.request.method";
+export const ATTR_HTTP_RESPONSE_STATUS_CODE = "http.response.status_code";
+export const ATTR_HTTP_ROUTE = "http.route";
+export const ATTR_RPC_METHOD = "rpc.method";
+export const ATTR_RPC_RESPONSE_STATUS_CODE = "rpc.response.status_code";
+export const ATTR_RPC_SYSTEM_NAME = "rpc.system.name";
+export const ATTR_SERVER_ADDRESS = "server.address";
+export const ATTR_SERVER_PORT = "server.port";
+export const ATTR_SERVICE_INSTANCE_ID = "service.instance.id";
+export const ATTR_SERVICE_NAME = "service.name";
+export const ATTR_SERVICE_NAMESPACE = "service.namespace";
+export const ATTR_URL_PATH = "url.path";
+export const ATTR_URL_SCHEME = "url.scheme";
+export const DB_SYSTEM_NAME_VALUE_MONGODB = "mongodb";
+export const DB_SYSTEM_NAME_VALUE_SQLITE = "sqlite";
+export const HTTP_REQUEST_METHOD_VALUE_OTHER = "_OTHER";
+export const RPC_SYSTEM_NAME_VALUE_CONNECTRPC = "connectrpc";

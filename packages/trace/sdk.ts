@@ -1,0 +1,123 @@
+/** Spans by OpenTelemetry's SDK, sent by its OTLP exporter, which reads its own OTEL_EXPORTER_OTLP_* variables. */
+import {
+  type Span as ApiSpan,
+  createTraceState,
+  DiagLogLevel,
+  diag,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  RandomIdGenerator,
+  type SpanProcessor,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { readTraceparent, readTracestate, TRACEPARENT, TRACESTATE, type TraceContext } from "./context.ts";
+import { ATTR_ERROR_TYPE } from "./names.ts";
+import type { TracingConfig, TracingDeps } from "./open.ts";
+import type { Attributes, Span, Tracing } from "./tracing.ts";
+
+/** Time for what was recorded last, at the end of a process, in milliseconds. */
+const FLUSH_MS = 2_000;
+
+const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
+
+export function createTracing(
+  { followsCallers, ratio, resource, batches }: TracingConfig,
+  { random, sleep, log }: TracingDeps,
+  processor: SpanProcessor = new BatchSpanProcessor({ ...batches, exporter: new OTLPTraceExporter() }),
+): Tracing {
+  const warn = (text: string) => void log.warn({ text }, "traces");
+  const nothing = () => {};
+  diag.setLogger(
+    { error: warn, warn, info: nothing, debug: nothing, verbose: nothing },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+  const ids = new RandomIdGenerator();
+  /** The id of the trace that the next span begins. */
+  let begun = "";
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes(resource),
+    // What is not recorded does not come here.
+    sampler: new AlwaysOnSampler(),
+    idGenerator: { generateTraceId: () => begun, generateSpanId: () => ids.generateSpanId() },
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer("petstore");
+
+  return {
+    accept(header, sender) {
+      const parent = readTraceparent(header(TRACEPARENT));
+      if (!parent) return undefined;
+      const decides = sender === "own process" || (sender === "trusted proxy" && followsCallers);
+      const { sampled } = parent;
+      return { ...parent, sampled: decides ? sampled : undefined, state: readTracestate(header(TRACESTATE)) };
+    },
+
+    start(name, kind, origin = { traceId: ids.generateTraceId() }, attributes = {}, links = []) {
+      const { traceId, spanId, state } = origin;
+      // By chance and not by its id, which its caller may have chosen. What it links to is recorded, so the story is whole.
+      const sampled = origin.sampled ?? (links.length > 0 || random() < ratio);
+      if (!sampled) return unrecorded({ traceId, spanId: spanId ?? ids.generateSpanId(), sampled, state });
+      begun = traceId;
+      const parent =
+        spanId === undefined
+          ? ROOT_CONTEXT
+          : trace.setSpanContext(ROOT_CONTEXT, inSdk({ traceId, spanId, sampled, state }));
+      const options = { kind: kinds[kind], attributes, links: links.map((link) => ({ context: inSdk(link) })) };
+      return new Recorded(tracer.startSpan(name, options, parent), state);
+    },
+
+    async close() {
+      const over = new AbortController();
+      const flushed = provider.shutdown().catch((err) => log.warn({ err }, "the last spans were not sent"));
+      await Promise.race([flushed, sleep(FLUSH_MS, over.signal)]).finally(() => over.abort());
+    },
+  };
+}
+
+const inSdk = ({ traceId, spanId, sampled, state }: TraceContext): SpanContext => ({
+  traceId,
+  spanId,
+  traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+  ...(state !== undefined && { traceState: createTraceState(state) }),
+});
+
+const unrecorded = (context: TraceContext): Span => ({
+  context,
+  set() {},
+  link() {},
+  fail() {},
+  end() {},
+});
+
+class Recorded implements Span {
+  readonly context: TraceContext;
+  readonly #span: ApiSpan;
+
+  constructor(span: ApiSpan, state: string | undefined) {
+    const { traceId, spanId } = span.spanContext();
+    this.context = { traceId, spanId, sampled: true, state };
+    this.#span = span;
+  }
+  set(attributes: Attributes): void {
+    this.#span.setAttributes(attributes);
+  }
+  link(to: TraceContext): void {
+    this.#span.addLink({ context: inSdk(to) });
+  }
+  fail(type: string): void {
+    this.#span.setAttribute(ATTR_ERROR_TYPE, type).setStatus({ code: SpanStatusCode.ERROR });
+  }
+  end(): void {
+    this.#span.end();
+  }
+}
