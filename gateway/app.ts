@@ -9,6 +9,7 @@ import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { createOnePortServer } from "@petstore/rpc/http/one-port";
 import type { ServerTls } from "@petstore/rpc/http/secure";
 import { behindAnswers } from "@petstore/rpc/http/unreadable";
+import { traceIds } from "@petstore/trace/context";
 import {
   type DeprecationPolicy,
   type ErrorOptions,
@@ -31,6 +32,7 @@ import { createShedding, keepResponses, refuseWithoutMemory } from "./overload.t
 import { createRates, type RatesOptions } from "./rates/counting.ts";
 import { CALLER_LEFT, recordRequests } from "./requests.ts";
 import { countStreams, type StreamsOptions } from "./streams.ts";
+import { type TracesOptions, traceRequests } from "./traces.ts";
 import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
@@ -46,7 +48,7 @@ declare module "fastify" {
 /** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
-export interface GatewayOptions extends RatesOptions, StreamsOptions {
+export interface GatewayOptions extends RatesOptions, StreamsOptions, TracesOptions {
   /** Each with its admission control. Without `admission` every call is let in. */
   readonly services: readonly {
     readonly desc: DescService;
@@ -111,6 +113,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     logRequests(log), // refuses nothing
     countDeprecated(options), // refuses nothing
     (app) => markArrivals(app, served), // refuses nothing; makes a record of what is thrown below
+    traceRequests(options), // refuses nothing
     checkHosts(checkHost), // 421; not even a preflight is answered to a page that comes by a host name of its own
     (app) => cors?.register(app), // 204: preflights; what is refused below can be read by pages
     refuseWithoutMemory, // 503
@@ -154,7 +157,7 @@ const logRequests =
     app.addHook(
       "onResponse",
       (
-        { id: requestId, calledAs, method, originalUrl, caller: who, isShed },
+        { id: requestId, calledAs, method, originalUrl, caller: who, trace, isShed },
         { raw, statusCode, elapsedTime },
         done,
       ) => {
@@ -164,7 +167,8 @@ const logRequests =
         // The services log the call under this id.
         const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
         const status = raw.headersSent ? statusCode : CALLER_LEFT;
-        log.info({ requestId, sharedWith, caller, method, path, status, ms: Math.round(elapsedTime) });
+        const ms = Math.round(elapsedTime);
+        log.info({ requestId, ...traceIds(trace), sharedWith, caller, method, path, status, ms });
         done();
       },
     );

@@ -44,7 +44,7 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
-export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "metrics" | "authentication" | "tls"> {
+export interface GatewayParts extends Pick<Common, "log" | "time" | "tracing" | "admin" | "metrics" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   /** By default there are those of FAULTS_FILE. */
   readonly faults?: Faults | undefined;
@@ -53,7 +53,7 @@ export interface GatewayParts extends Pick<Common, "log" | "time" | "admin" | "m
 /** Opens the gateway, ready to take requests; the stack closes it. Resolves to its address. */
 export async function openGateway(
   config: GatewayConfig,
-  { log, time, admin, metrics, authentication, tls, pathTo, ...parts }: GatewayParts,
+  { log, time, tracing, admin, metrics, authentication, tls, pathTo, ...parts }: GatewayParts,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { basePath, limits, deprecation, lameDuckMs, rate } = config;
@@ -69,7 +69,7 @@ export async function openGateway(
     return { name, desc, transport, replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));
-  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, ...time };
+  const watching = { transports, basePath, tellUnknown: logUnknownValues(log), log, tracing, ...time };
   const events = { desc: EventService, transport: eventTransport(watching) };
   const { faultsFile, faultsSeed } = config;
   const seeded = () => createFaults(config, { ...time, random: seededRandom(faultsSeed) });
@@ -93,6 +93,7 @@ export async function openGateway(
     draining: draining.signal,
     errors: errorOptions,
     log,
+    tracing,
     ...time,
     limits,
     auth: authOf(authentication, limitFailedCredentials(addressOf, time)),

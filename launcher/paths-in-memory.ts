@@ -1,5 +1,6 @@
 /** The ways to services of the same process. */
 import { pipeline } from "@petstore/rpc/client/pipeline";
+import { withSpans } from "@petstore/rpc/client/traced";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import type { Common, PathTo } from "../processes/common.ts";
 import { errors } from "../processes/errors.ts";
@@ -9,13 +10,11 @@ import type { OpenService } from "../services/open.ts";
 /** Services that call each other are opened one after another, so each is looked up when it is called. */
 export function pathsInMemory(
   services: () => ReadonlyMap<ServiceName, OpenService>,
-  { time, metrics }: Pick<Common, "time" | "metrics">,
+  { time, tracing, metrics }: Pick<Common, "time" | "tracing" | "metrics">,
 ): PathTo {
+  const inMemory = (name: ServiceName) => inProcessTransport(() => pick(services(), name).dispatcher);
   return (name) => ({
-    ...pipeline(
-      inProcessTransport(() => pick(services(), name).dispatcher),
-      { errors, callEnded: metrics.called, ...time },
-    ),
+    ...pipeline(withSpans(inMemory(name), tracing), { errors, callEnded: metrics.called, ...time }),
     replicas: [{ isServing: async () => pick(services(), name).health.isServing() }],
   });
 }

@@ -1,4 +1,4 @@
-/** What services and the gateway open alike: log, admin port, credentials, certificates, and the way to the services' processes. */
+/** What services and the gateway open alike: log, traces, admin port, credentials, certificates, and the way to the services' processes. */
 import { CONTENT_TYPE, formFor } from "@petstore/metrics/exposition";
 import { measureNode } from "@petstore/metrics/node";
 import { openAuthentication } from "@petstore/rpc/auth/open";
@@ -8,6 +8,7 @@ import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
 import type { InForce } from "@petstore/runtime/in-force";
 import { createLogger } from "@petstore/runtime/log";
+import { openTracing } from "@petstore/trace/open";
 import { addLogLevel } from "./admin/log-level.ts";
 import { addProfiles } from "./admin/profiles.ts";
 import { openAdmin } from "./admin.ts";
@@ -15,6 +16,7 @@ import type { ProcessConfig } from "./config.ts";
 import { errorSource, errors } from "./errors.ts";
 import { createMetrics } from "./metrics.ts";
 import type { ServiceName } from "./names.ts";
+import { ofInstance } from "./traces.ts";
 
 /** Time and chance. */
 export type Time = typeof realTime;
@@ -34,6 +36,8 @@ export async function openCommon(config: CommonConfig, stack: AsyncDisposableSta
   const { instance, logLevel, logFormat, auth } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);
+  const tracing = await openTracing(ofInstance(config.traces, instance), { ...time, log });
+  stack.defer(() => tracing?.close());
   const metrics = createMetrics();
   if (config.admin) measureNode(metrics);
   const admin = await openAdmin(config, log, stack);
@@ -46,7 +50,7 @@ export async function openCommon(config: CommonConfig, stack: AsyncDisposableSta
   addProfiles(admin.routes);
   const asking = { errors, realm: errorSource.domain, log, ...time };
   const authentication = await openAuthentication(auth, asking, stack);
-  return { log, time, admin, metrics, authentication, ...(await openTls(config, { ...time, log }, stack)) };
+  return { log, time, tracing, admin, metrics, authentication, ...(await openTls(config, { ...time, log }, stack)) };
 }
 
 /** The way to a service, and what `/readyz` asks of it. */
@@ -56,7 +60,7 @@ export type PathTo = (service: ServiceName) => Pick<ServiceTransport, "unary" | 
 
 /** The ways to services that are processes of their own; the stack closes them. */
 export const pathsOverNetwork =
-  (config: ProcessConfig, { log, time, metrics, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
+  (config: ProcessConfig, { log, time, tracing, metrics, certificates }: Common, stack: AsyncDisposableStack): PathTo =>
   (service) => {
     const secret = config.internalSecret?.reveal();
     const { link, urls } = config;
@@ -67,6 +71,7 @@ export const pathsOverNetwork =
       link,
       log,
       errors,
+      tracing,
       callEnded: metrics.called,
       ...time,
     };

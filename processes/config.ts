@@ -42,6 +42,7 @@ import {
 } from "./names.ts";
 import { openFilesLimit, withinOpenFiles } from "./open-files.ts";
 import { tlsConfig, tlsSettings } from "./tls.ts";
+import { traceConfig, traceSettings } from "./traces.ts";
 
 /** What services and the gateway have in common. */
 export type ProcessConfig = Readonly<ReturnType<typeof processConfig>>;
@@ -113,6 +114,7 @@ export const processSettings = {
   ...addressSettings,
   ALLOWED_HOSTS: optional(list(host)),
   ...tlsSettings,
+  ...traceSettings,
   ...authSettings,
   LOG_LEVEL: withDefault(oneOf(...logLevels), "info"),
   LOG_FORMAT: optional(oneOf("pretty", "json")),
@@ -207,6 +209,8 @@ export function processConfig(
     loopbackOnly,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (terminal ? ("pretty" as const) : ("json" as const)),
+    /** Where it sends the spans of requests, and of which; undefined where traces are off. */
+    traces: traceConfig(values),
     /** Whose forwarding headers are trusted. */
     trustedProxies: values.TRUST_PROXY,
     connections: {

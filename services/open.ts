@@ -19,6 +19,7 @@ import { createCensus } from "./records/census.ts";
 import type { Deps } from "./records/deps.ts";
 import { RETENTION } from "./records/retention.ts";
 import { storeFailureOf } from "./records/store-failure.ts";
+import { tracedStore } from "./records/traced-store.ts";
 import { showService } from "./shown.ts";
 import { addStored } from "./stored.ts";
 
@@ -45,7 +46,8 @@ export interface OpenService {
   work(): Promise<number>;
 }
 
-export interface ServiceOptions extends Pick<Common, "log" | "time" | "admin" | "metrics" | "authentication" | "tls"> {
+export interface ServiceOptions
+  extends Pick<Common, "log" | "time" | "admin" | "tracing" | "metrics" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   readonly waitsFor: WaitsFor;
   /** By default a store of its own. */
@@ -61,6 +63,7 @@ export async function openService(
     log,
     time,
     admin,
+    tracing,
     metrics,
     authentication,
     tls,
@@ -83,9 +86,9 @@ export async function openService(
   stack.defer(() => opened.close());
   if (opened.inspection) addStored(admin.routes, name, opened.inspection);
   const system = config.mongodbUri === undefined ? "sqlite" : "mongodb";
-  const store = measured(opened, { system, namespace: name }, metrics);
+  const store = tracedStore(measured(opened, { system, namespace: name }, metrics), tracing, system);
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
-  const deps: Deps = { store, log, ...time, retention, failpoint };
+  const deps: Deps = { store, log, tracing, ...time, retention, failpoint };
   const service = await createService(name, deps, pathTo);
   const health = createHealth(service.implementations.map(({ desc }) => desc.typeName));
   const dispatcher = createDispatcher([...service.implementations, healthService(health)], {

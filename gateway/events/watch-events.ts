@@ -7,6 +7,7 @@ import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { implement, type StreamingCall } from "@petstore/rpc/server/handlers";
 import type { Runtime } from "@petstore/runtime/clock";
+import type { Tracing } from "@petstore/trace/tracing";
 import { errors, type Reason, reasonOf, rpcError } from "#errors";
 import {
   EventService,
@@ -21,6 +22,8 @@ import { type Position, readId, writeId, wrongId } from "./position.ts";
 import { type Around, servicesFor, type WatchedService, type WatchMessage } from "./watched-services.ts";
 
 export interface EventOptions extends Around, Pick<Runtime, "clock" | "random" | "sleep" | "log"> {
+  /** Undefined where traces are off. */
+  readonly tracing?: Tracing | undefined;
   /** The transports to the services, by the services' type names. */
   readonly transports: ReadonlyMap<string, Transport>;
 }
@@ -45,7 +48,7 @@ interface Opened {
  */
 async function* watchEvents(
   { types, petId, snapshot, lastEventId }: WatchEventsRequest,
-  { requestId: id, caller, signal }: StreamingCall,
+  { requestId: id, caller, trace, signal }: StreamingCall,
   { transports, basePath, tellUnknown, clock, sleep }: EventOptions,
 ): AsyncGenerator<WatchEventsResponse, void> {
   const known = readId(lastEventId);
@@ -89,7 +92,7 @@ async function* watchEvents(
     // Categories are about no pets: their request leaves that out.
     const init = { petId, resumeToken: token, snapshot: inSnapshot && token === "" };
     const input = createAsyncIterable([create(method.input, init) as never]);
-    const { message } = await transport.stream(method, all, undefined, callHeaders({ id, caller }), input);
+    const { message } = await transport.stream(method, all, undefined, callHeaders({ id, caller, trace }), input);
     const rest = reading(service, message);
     const first = await rest.next();
     if (first.done) throw rpcError("UNAVAILABLE", `The ${name} service stops. Try again.`);

@@ -50,10 +50,17 @@ interface Change {
   readonly id: string;
   readonly type: EventType;
   readonly time?: Timestamp | undefined;
+  readonly traceparent?: string | undefined;
 }
 
-/** The attributes that all events have (CloudEvents 1.0.2, 2.3; `etag` is our extension). */
-const attributes = (name: ServiceName, source: string, { id, type, time }: Change, subject: bigint, etag: string) => ({
+/** The attributes that all events have (CloudEvents 1.0.2, 2.3; `etag` is our extension, `traceparent` a registered one). */
+const attributes = (
+  name: ServiceName,
+  source: string,
+  { id, type, time, traceparent }: Change,
+  subject: bigint,
+  etag: string,
+) => ({
   specversion: "1.0",
   id,
   source,
@@ -61,6 +68,7 @@ const attributes = (name: ServiceName, source: string, { id, type, time }: Chang
   subject: `${subject}`,
   etag,
   ...(time && { time }),
+  ...(traceparent !== undefined && { traceparent }),
 });
 
 const names = new Map(

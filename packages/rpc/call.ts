@@ -1,7 +1,8 @@
-/** The context of a call: its deadline, its request id and its caller, and how these are passed to other services. */
+/** The context of a call: its deadline, its request id, its caller and its trace, and how these are passed to other services. */
 import type { Clock, Runtime } from "@petstore/runtime/clock";
 import type { Rate } from "@petstore/runtime/rate";
-import { isRequestId, newRequestId, REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
+import { TRACEPARENT, type TraceContext, traceHeaders } from "@petstore/trace/context";
+import { isRequestId, newWorkId, REQUEST_ID_HEADER, requestIdOf } from "connect-transcoder/request/request-id";
 import { DeadlineExpired } from "./errors/translate.ts";
 
 /** Headers that only the system's own processes may set. An endpoint for outside callers replaces theirs. */
@@ -26,19 +27,29 @@ export const callerName = (principal: Principal, addressOf: () => string): strin
 /** The system itself, for background work. */
 const SYSTEM: Principal = { id: "system" };
 
+/** What calls for a request say of it. */
+export interface Asked {
+  readonly id: string;
+  readonly caller: string;
+  readonly trace?: TraceContext | undefined;
+}
+
 /** Headers of a call on behalf of a request's caller. */
-export const callHeaders = ({ id, caller }: { readonly id: string; readonly caller: string }) => ({
+export const callHeaders = ({ id, caller, trace }: Asked): Record<string, string> => ({
   [REQUEST_ID_HEADER]: id,
   [CALLER_HEADER]: caller,
+  ...(trace && traceHeaders(trace)),
 });
 
-/** The context of work: its deadline, its request id and its caller. */
+/** The context of work: its deadline, its request id, its caller and its trace. */
 export interface CallContext {
   /** When the caller gives up, on the process's clock (milliseconds). */
   readonly deadline: number;
   readonly requestId: string;
   /** The id of the principal that called the public RPC, however many services are in between. */
   readonly caller: string;
+  /** Where the work is in a trace; undefined where traces are off. */
+  readonly trace?: TraceContext | undefined;
   /**
    * Whether the work may have changed something, and what it has seen, if its caller asks for that. Copies of the context
    * share it, for a step with a time of its own.
@@ -55,20 +66,22 @@ export interface Call extends CallContext {
   readonly responseHeaders: Headers;
 }
 
-/** The request id from the caller if it is valid, else a new one. */
-export function requestIdOf(headers: Headers, random: Runtime["random"]): string {
-  const given = headers.get(REQUEST_ID_HEADER) ?? "";
-  return isRequestId(given) ? given : newRequestId(random);
+/** The request id from the caller if it is valid, else the id of the trace, else a new one. */
+export function requestIdIn(headers: Headers, random: Runtime["random"], trace?: TraceContext): string {
+  const given = headers.get(REQUEST_ID_HEADER);
+  if (trace && !isRequestId(given ?? "")) return trace.traceId;
+  return requestIdOf(given, headers.get(TRACEPARENT), random);
 }
 
 interface Incoming {
   readonly headers: Headers;
+  readonly trace?: TraceContext | undefined;
   readonly timeoutMs: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 export function openCall(
-  { headers, timeoutMs, signal }: Incoming,
+  { headers, trace, timeoutMs, signal }: Incoming,
   {
     clock,
     random,
@@ -79,8 +92,9 @@ export function openCall(
 ): CallContext {
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
-    requestId: requestIdOf(headers, random),
+    requestId: requestIdIn(headers, random, trace),
     caller: principal.id,
+    trace,
     progress: { hasBegun: false, seen },
     signal,
   };
@@ -92,7 +106,7 @@ const BACKGROUND_MS = 10_000;
 /** The context of work that no request asked for. */
 export const background = ({ clock, random }: Pick<Runtime, "clock" | "random">, kind: string): CallContext => ({
   deadline: clock() + BACKGROUND_MS,
-  requestId: newRequestId(random, kind),
+  requestId: newWorkId(random, kind),
   caller: SYSTEM.id,
   progress: { hasBegun: false },
 });
@@ -104,13 +118,13 @@ export const background = ({ clock, random }: Pick<Runtime, "clock" | "random">,
 const CALL_MS = 3_000;
 
 /**
- * Options for a call to another service: the remaining time, at most `CALL_MS`, and the same request id and caller. Throws
+ * Options for a call to another service: the remaining time, at most `CALL_MS`, and the same request id, caller and trace. Throws
  * DeadlineExpired when no time remains, as the store does: a process that slept must not send a call that is out of date.
  */
-export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, caller }: CallContext) {
+export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, caller, trace }: CallContext) {
   const left = deadline - clock();
   if (left <= 0) throw new DeadlineExpired("the deadline had passed before another service was asked");
-  return { timeoutMs: Math.min(CALL_MS, left), headers: callHeaders({ id, caller }) };
+  return { timeoutMs: Math.min(CALL_MS, left), headers: callHeaders({ id, caller, trace }) };
 }
 
 /** The time until which work is worth doing. Processes send each other the remaining time, never an instant: clocks differ. */

@@ -4,7 +4,7 @@ import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstor
 import { namedSchema } from "../records/folded-names.ts";
 import { members } from "../records/members.ts";
 import type { Sagas } from "../records/on-behalf.ts";
-import { type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
+import { NOTED, type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
 
 /** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
@@ -35,6 +35,8 @@ export const CATEGORIES = schema<CategoryDoc>()(
   { visible: ["visible"], name: ["foldedName"], pending: ["pending"], endedOn: ["endedOn"] },
   categoryDocSchema,
   whileVisible((doc: CategoryDoc): CategoryView => ({ ...input.partOf(doc), version: doc.version })),
+  [],
+  NOTED,
 );
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"], CategoryView>;
 

@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
+import { toTraceparent } from "@petstore/trace/context";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import {
   type InventoryEvent,
@@ -103,7 +104,9 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
       const [id, order] = [storedId(petId), storedId(orderId)];
       if (id === undefined || order === undefined) return notFound;
       if (!TAG.test(tag)) throw new DomainError("VALIDATION_FAILED", "must be letters and digits", { path: "tag" });
-      const { outcome, entry } = await change(id, reserve(order, quantity, tag), "inventory.reserved", call);
+      const traceparent = call.trace?.sampled ? toTraceparent(call.trace) : undefined;
+      const decide = reserve(order, quantity, tag, traceparent);
+      const { outcome, entry } = await change(id, decide, "inventory.reserved", call);
       const isFenced = outcome === "FENCED" && entry;
       return { outcome: Outcome[outcome], ...(isFenced ? { highestOrderId: BigInt(highestOrder(entry)) } : {}) };
     },

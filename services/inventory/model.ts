@@ -7,8 +7,8 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../records/members.ts";
-import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../records/record.ts";
-import { HELD_MAP, SETTLED_MAP } from "./order-map.ts";
+import { NOTED, recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../records/record.ts";
+import { HELD_MAP, SETTLED_MAP, TRACES_MAP } from "./order-map.ts";
 
 /** The members of an inventory entry that clients set. */
 export const input = members(InventoryUpdateSchema, { quantity: s.int }, {});
@@ -52,6 +52,8 @@ const inventoryDocSchema = s.object({
   hasReservations: s.literal([true]).optional,
   /** Units held by each open order, with the tag of the attempt that reserved them. */
   reservations: s.stringLike(HELD_MAP),
+  /** The traceparents of the calls that made them, of those whose trace is recorded. */
+  traces: s.stringLike(TRACES_MAP).optional,
   /** Orders whose reservation has ended: C committed, X released. */
   settled: s.stringLike(SETTLED_MAP),
   /** Orders up to this one may have been dropped from `settled`: none of them can reserve any more. */
@@ -75,6 +77,8 @@ export const INVENTORY = schema<InventoryDoc>()(
   },
   inventoryDocSchema,
   whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
+  [],
+  NOTED,
 );
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;

@@ -11,6 +11,8 @@ export const NO_ORDERS: OrderMap = "";
 export const HELD_MAP = /^(?:;[1-9]\d*=[1-9]\d*:[\w-]+)*$/;
 /** Matches maps whose values are C or X. */
 export const SETTLED_MAP = /^(?:;[1-9]\d*=[CX])*$/;
+/** Matches maps whose values are traceparents. */
+export const TRACES_MAP = /^(?:;[1-9]\d*=[\da-f-]{55})*$/;
 
 /** Where the entry after the one at `at` begins. */
 const endOf = (map: OrderMap, at: number): number => {

@@ -9,11 +9,14 @@
  */
 import type { Client } from "@connectrpc/connect";
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
+import type { TraceContext } from "@petstore/trace/context";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../records/deps.ts";
 import type { Worker } from "../records/module.ts";
 import { fromPetStatus, toPetStatus } from "../records/record.ts";
 import { recoveryWorker } from "../records/recovery-worker.ts";
+import { traceOf } from "../records/traced-store.ts";
+import { tracedWork } from "../records/traced-work.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
 import { markPublished, overtakeStatus } from "./rules.ts";
 
@@ -26,7 +29,7 @@ const MAX_WAITING = 10_000;
 /** Most pets whose published status is remembered; that of others is published again by the worker, which Pet ignores. */
 const MAX_PUBLISHED = 10_000;
 
-interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "failpoint"> {
+interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "failpoint" | "tracing"> {
   readonly entries: Entries;
   readonly pets: Client<typeof PetInternalService>;
 }
@@ -42,7 +45,7 @@ export interface Publisher {
    * Publishes the entry's status soon. Returns at once and never throws. Of several waiting statuses of one pet, only the
    * newest is sent.
    */
-  notify(entry: Published): void;
+  notify(entry: Published, changedBy?: TraceContext): void;
   /** The revision of the pet's status that was last published; undefined if that is not known. */
   publishedRev(petId: number): number | undefined;
   readonly worker: Worker;
@@ -50,6 +53,8 @@ export interface Publisher {
 
 interface Publication {
   readonly newest: Published;
+  /** The trace of a write that has changed it, if one is recorded. */
+  readonly changedBy: TraceContext | undefined;
   readonly end: PromiseWithResolvers<void>;
 }
 /** By pet id. */
@@ -90,14 +95,14 @@ export function createPublisher(context: PublisherContext): Publisher {
   }
 
   /** Resolves when Pet has stored the status or a newer one. */
-  async function publish({ _id, status, statusRev }: Published): Promise<void> {
+  async function publish({ _id, status, statusRev }: Published, changedBy?: TraceContext): Promise<void> {
     if (published.get(_id) === statusRev) return;
     const sent = underWay.get(_id);
     if (sent && sent.newest.statusRev >= statusRev) return sent.end.promise;
     const known = waiting.get(_id);
     const newest = known && known.newest.statusRev > statusRev ? known.newest : { _id, status, statusRev };
     const { end } = known ?? { end: Promise.withResolvers<void>() };
-    waiting.set(_id, { newest, end });
+    waiting.set(_id, { newest, changedBy: changedBy ?? known?.changedBy, end });
     // Deferred, so that what else changes in this tick joins the batch.
     queueMicrotask(startCalls);
     return end.promise;
@@ -128,7 +133,11 @@ export function createPublisher(context: PublisherContext): Publisher {
     calls++;
     try {
       const due = [...batch.values()].map(({ newest }) => newest);
-      const applied = await send(due, background(context, "publisher"));
+      const [of, ...by] = [...batch.values()].flatMap(({ changedBy }) => changedBy ?? []);
+      const callContext = background(context, "publisher");
+      const applied = of
+        ? await tracedWork(context, "inventory.publish", { of, by }, callContext, (traced) => send(due, traced))
+        : await send(due, callContext);
       for (const [petId, { end }] of batch)
         if (applied.has(petId)) end.resolve();
         else end.reject(new Error("Pet could not change the pet"));
@@ -147,16 +156,19 @@ export function createPublisher(context: PublisherContext): Publisher {
       concurrency: MAX_BATCH,
       list: (batch, callContext) => entries.list({ ...batch, where: { pending: true } }, callContext),
       async advance(entry, callContext) {
-        await publish(entry);
+        await publish(entry, traceOf(entry));
         await entries.update(entry._id, markPublished(published.get(entry._id)), callContext);
       },
     },
-    context,
+    // What it publishes belongs to the trace of the change.
+    { ...context, tracing: undefined },
   );
   return {
-    notify(entry) {
+    notify(entry, changedBy) {
       if (waiting.size >= MAX_WAITING) return;
-      publish(entry).catch((err) => log.debug({ err, petId: entry._id }, "left a status for the worker to publish"));
+      publish(entry, changedBy).catch((err) =>
+        log.debug({ err, petId: entry._id }, "left a status for the worker to publish"),
+      );
     },
     publishedRev: (petId) => published.get(petId),
     worker: {

@@ -7,13 +7,16 @@
  * so a reservation is asked about only when this process has seen it for longer. No stored time and no other clock counts.
  */
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
+import { readTraceparent } from "@petstore/trace/context";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { Worker } from "../records/module.ts";
 import { inTurn } from "../records/recovery-worker.ts";
+import { tracedWork } from "../records/traced-work.ts";
 import type { InventoryContext } from "./context.ts";
 import { valueFor } from "./order-map.ts";
 import { type Reservation, reservationsIn } from "./rules.ts";
 
+const NAME = "inventory.reservations";
 /** Longer than a create may take, in milliseconds. */
 const MIN_AGE_MS = 6_000;
 const INTERVAL_MS = 2_000;
@@ -62,15 +65,18 @@ export function createReservationsWorker(context: InventoryContext): Reservation
     }
   }
 
-  async function settle({ petId, order, units }: Reservation, state: OrderState, callContext: CallContext) {
+  async function settle({ petId, order, units, traceparent }: Reservation, state: OrderState, asking: CallContext) {
     if (state !== OrderState.COMPLETE && state !== OrderState.ENDED) return;
     // As a rule it has been settled since it was seen.
-    const entry = await entries.get(petId, callContext);
+    const entry = await entries.get(petId, asking);
     if (!entry || valueFor(entry.reservations, order) === undefined) return;
     log.warn({ petId, order }, "units were still held for an order that is complete or has ended: settling them");
     await failpoint("inventory.reservation-ended");
-    if (state === OrderState.COMPLETE) await commitOrder(petId, order, units, callContext);
-    else await releaseOrder(petId, order, callContext);
+    const left = { by: [readTraceparent(traceparent)] };
+    await tracedWork(context, NAME, left, asking, async (callContext) => {
+      if (state === OrderState.COMPLETE) await commitOrder(petId, order, units, callContext);
+      else await releaseOrder(petId, order, callContext);
+    });
   }
 
   async function resolve(reservations: readonly Reservation[]): Promise<void> {
@@ -88,7 +94,7 @@ export function createReservationsWorker(context: InventoryContext): Reservation
   return {
     unsettled: () => unsettled,
     worker: {
-      name: "inventory.reservations",
+      name: NAME,
       everyMs: INTERVAL_MS,
       async run() {
         const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);

@@ -104,7 +104,7 @@ function refusalOf({ listing, quantity, openOrders }: InventoryDoc, units: numbe
  * are held under another tag.
  */
 export const reserve =
-  (order: number, units: number, tag: string): Rule<OperationResult> =>
+  (order: number, units: number, tag: string, traceparent?: string): Rule<OperationResult> =>
   (doc, rev) => {
     if (!isOpen(doc)) return unchanged("NOT_FOUND");
     const held = heldBy(order, doc);
@@ -117,7 +117,9 @@ export const reserve =
       reserved: doc.reserved + units,
       openOrders: doc.openOrders + 1,
     };
-    return become(doc, { ...moved, reservations: withOrder(doc.reservations, order, `${units}:${tag}`) }, rev);
+    const reservations = withOrder(doc.reservations, order, `${units}:${tag}`);
+    const traces = traceparent === undefined ? doc.traces : withOrder(doc.traces ?? NO_ORDERS, order, traceparent);
+    return become(doc, { ...moved, reservations, traces }, rev);
   };
 
 /** The highest order that the entry knows. */
@@ -173,16 +175,25 @@ export interface Reservation {
   readonly order: number;
   readonly units: number;
   readonly tag: string;
+  readonly traceparent?: string | undefined;
 }
 
 /** All reservations of an entry. */
-export const reservationsIn = ({ _id: petId, reservations }: InventoryDoc): Reservation[] =>
-  entriesIn(reservations).map(([order, value]) => ({ petId, order, ...heldIn(value) }));
+export function reservationsIn({ _id: petId, reservations, traces = NO_ORDERS }: InventoryDoc): Reservation[] {
+  const traceparents = new Map(entriesIn(traces));
+  return entriesIn(reservations).map(([order, value]) => ({
+    petId,
+    order,
+    ...heldIn(value),
+    traceparent: traceparents.get(order),
+  }));
+}
 
 /** Ends the reservation of an order. */
 const settle = (doc: InventoryDoc, order: number, ending: "C" | "X") => ({
   openOrders: doc.openOrders - 1,
   reservations: withoutOrder(doc.reservations, order),
+  traces: (doc.traces && withoutOrder(doc.traces, order)) || undefined,
   ...remember(doc, order, ending),
 });
 

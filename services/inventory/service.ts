@@ -22,7 +22,8 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
     const result = await entries.update(id, onceCleared(decide, publisher.publishedRev(id)), callContext);
     await deps.failpoint(failpoint);
     if (result.entry) highestOrder.note(result.entry);
-    if (result.entry?.pending) publisher.notify(result.entry);
+    const { trace } = callContext;
+    if (result.entry?.pending) publisher.notify(result.entry, trace?.sampled ? trace : undefined);
     return result;
   };
   const commitOrder: InventoryContext["commitOrder"] = async (id, order, units, callContext) => {

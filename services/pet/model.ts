@@ -8,6 +8,7 @@ import type { Sagas } from "../records/on-behalf.ts";
 import {
   fromPetStatus,
   idOr,
+  NOTED,
   type Status,
   statusSchema,
   toEtag,
@@ -105,6 +106,7 @@ export const PETS = schema<PetDoc>()(
   petDocSchema,
   whileVisible((doc: PetDoc) => viewOf(doc)),
   ["categoryId"],
+  NOTED,
 );
 export const nameOf = ({ facts }: Pick<PetDoc, "facts">): string => facts.name;
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";

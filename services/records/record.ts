@@ -21,12 +21,17 @@ export const recordSchema = s.object({
   pending: s.literal([true]).optional,
   /** The caller that began what is pending (`on-behalf.ts`). Present with `pending`. */
   caller: s.string.optional,
+  /** The trace of a write, if it is recorded, and the revision that it made (`traced-store.ts`). */
+  trace: s.object({ rev: s.int, traceparent: s.string }).optional,
   /** The day on which it became a tombstone. `expiry.ts` removes it some days later. */
   endedOn: s.int.optional,
   /** Version of the stored fields. It goes up when an older petstore would misunderstand what a newer one stores. */
   format: s.intUpTo(FORMAT),
 });
 export type StoredRecord = Infer<typeof recordSchema>;
+
+/** For `noted` in a schema. */
+export const NOTED = ["trace"] as const;
 
 /** For `shown` in a schema: the part of a record that its change events show, as long as it is visible. */
 export const whileVisible =

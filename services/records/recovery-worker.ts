@@ -2,6 +2,8 @@ import { background, type CallContext } from "@petstore/rpc/call";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 import type { PageStart } from "./page.ts";
+import { type Traced, traceOf } from "./traced-store.ts";
+import { tracedWork } from "./traced-work.ts";
 
 /** Documents that a run works on at the same time by default. */
 const CONCURRENCY = 8;
@@ -53,9 +55,9 @@ export function inTurn<T extends { readonly _id: number }>(
  * the others from theirs. A failure does not stop the others; a run with failures rejects at its end, with an error that
  * gives their number and causes.
  */
-export function recoveryWorker<T extends { readonly _id: number }>(
+export function recoveryWorker<T extends Traced & { readonly _id: number }>(
   { name, everyMs, concurrency = CONCURRENCY, list, advance }: Recovery<T>,
-  deps: Pick<Deps, "clock" | "random">,
+  deps: Pick<Deps, "clock" | "random" | "tracing">,
 ): Worker {
   const next = inTurn(list, deps);
   return {
@@ -71,7 +73,9 @@ export function recoveryWorker<T extends { readonly _id: number }>(
           if (stop?.aborted) return;
           begun++;
           // Each has a deadline of its own: one that waits must not use up the time of the rest.
-          await advance(doc, background(deps, "recovery")).catch((error) => failures.push(error));
+          const work = (callContext: CallContext) => advance(doc, callContext);
+          const left = { by: [traceOf(doc)] };
+          await tracedWork(deps, name, left, background(deps, "recovery"), work).catch((error) => failures.push(error));
         }
       };
       await Promise.all(Array.from({ length: Math.min(concurrency, batch.length) }, advanceOneByOne));

@@ -17,6 +17,7 @@ import { boundTo, readAfter, type Source } from "./page.ts";
 import type { StoredRecord } from "./record.ts";
 import { type Place, readResumeToken, writeResumeToken } from "./resume-token.ts";
 import { createSharedTimer } from "./shared-timer.ts";
+import { traceparentOf } from "./traced-store.ts";
 
 /** The longest time without a message, in milliseconds. */
 export const HEARTBEAT_MS = 15_000;
@@ -30,6 +31,8 @@ export interface EventAttributes {
   readonly id: string;
   readonly type: EventType;
   readonly time?: Timestamp;
+  /** Of the write that made the change, if its trace is recorded. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface Watched<V, E> {
@@ -85,7 +88,8 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
     const known = made.get(change);
     if (known) return known;
     const { _id, rev, type, time, shown, position } = change;
-    const attributes = { id: idOf(_id, rev), type: types[type], time: timestamp(time) };
+    const traceparent = traceparentOf({ ...change.noted, rev });
+    const attributes = { id: idOf(_id, rev), type: types[type], time: timestamp(time), traceparent };
     const init: Response<E> = {
       resumeToken: writeResumeToken(kind, { position }),
       response: { case: "event", value: toEvent(attributes, _id as number, shown) },

@@ -27,6 +27,8 @@ export interface PetstoreOptions {
   readonly mongodbUri?: string;
   /** The directory of the embedded store, for a test that brings its own. It is used whichever store is tested. */
   readonly dataDir?: string;
+  /** Whether all of it is one process. By default PETSTORE_TEST_SINGLE_PROCESS says so. */
+  readonly isSingle?: boolean;
 }
 
 export interface Petstore extends Processes, AsyncDisposable {
@@ -69,13 +71,13 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
 
 async function startOn(
   store: StorePlace,
-  { env, services, replicas }: PetstoreOptions & { readonly replicas: number },
+  { env, services, isSingle, replicas }: PetstoreOptions & { readonly replicas: number },
   stack: AsyncDisposableStack,
 ): Promise<Petstore> {
   const scheme = env?.TLS_CERT === undefined ? "http" : "https";
   for (;;) {
     const instances = instancesOf(await freePorts(replicas), replicas);
-    const running = createProcesses({ store, instances, env });
+    const running = createProcesses({ store, instances, env, isSingle });
     try {
       await Promise.all(instances.map(({ kind, name }) => running.start(name, services?.[kind])));
       for (const gateway of select(instances, "gateway"))

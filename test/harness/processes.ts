@@ -13,9 +13,6 @@ export const SECRET = "the-secret-of-a-petstore-under-test";
 /** Time limit of a start or a stop. Generous, since the machine may be busy with other tests. */
 export const PATIENCE_MS = 60_000;
 
-/** Whether the whole petstore runs in one process. Then its parts can't be killed or restarted one by one. */
-const isSingle = process.env.PETSTORE_TEST_SINGLE_PROCESS === "1";
-
 /** A directory for the embedded engine, which is used if there is no URI. */
 export interface StorePlace {
   readonly dataDir: string;
@@ -57,10 +54,17 @@ interface Surroundings {
   readonly instances: readonly Instance[];
   readonly store: StorePlace;
   readonly env: Env | undefined;
+  /** Whether the whole petstore runs in one process. Then its parts can't be killed or restarted one by one. */
+  readonly isSingle?: boolean | undefined;
 }
 
 /** The processes before their first start. */
-export function createProcesses({ instances, store: { dataDir, mongodbUri }, env }: Surroundings): Processes {
+export function createProcesses({
+  instances,
+  store: { dataDir, mongodbUri },
+  env,
+  isSingle = process.env.PETSTORE_TEST_SINGLE_PROCESS === "1",
+}: Surroundings): Processes {
   const root = join(import.meta.dirname, "../..");
   const processes = new Map<Which, Process>();
   const logs = new Map<Which, string>(instances.map(({ name }) => [name, ""]));

@@ -52,15 +52,25 @@ test.each([
 ])("%s loads nothing that it does not need", { timeout: 120_000 }, async (_, program) => {
   const { files, builtins } = await loadedBy(program);
   expect(files.filter((url) => url.includes("/sqlite/sqlite.ts"))).toHaveLength(program.length - 1);
-  // What only MongoDB, a terminal, credentials, JSON schemas, rules in CEL or readers of the OpenAPI document need.
+  // What only MongoDB, a terminal, credentials, JSON schemas, rules in CEL, readers of the OpenAPI document or traces need.
   const unneeded =
-    /node_modules\/(mongodb|pino-pretty|zod|jose|ajv|marked|@bufbuild\/cel)\/|auth\/(api-keys|tokens)\.ts|gateway\/(openapi\.ts|docs\/)/;
+    /node_modules\/(mongodb|pino-pretty|zod|jose|ajv|marked|@bufbuild\/cel|@opentelemetry)\/|packages\/trace\/sdk\.ts|auth\/(api-keys|tokens)\.ts|gateway\/(openapi\.ts|docs\/)/;
   expect(files.filter((url) => unneeded.test(url))).toEqual([]);
   expect(builtins.includes("NativeModule http2")).toBe(true);
   // Kept for the next start, also by a process that is started alone.
   expect(builtins).toMatch(/^\["[^"]+\/compile\//);
   // What only fetch needs.
   expect(builtins.includes("undici")).toBe(false);
+});
+
+test("a process that sends traces loads OpenTelemetry's exporter by protobuf, and nothing of gRPC", {
+  timeout: 120_000,
+}, async () => {
+  const { files } = await loadedBy(["services/main.ts", "pet"], "ready", {
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
+  });
+  expect(files.some((url) => url.includes("/node_modules/@opentelemetry/exporter-trace-otlp-proto/"))).toBe(true);
+  expect(files.filter((url) => url.includes("grpc-js"))).toEqual([]);
 });
 
 test("the petstore in one process keeps compiled code for its next start, too", { timeout: 120_000 }, async () => {

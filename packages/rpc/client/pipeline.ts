@@ -30,7 +30,7 @@ export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
 
 export interface ServiceTransportOptions
   extends PipelineDeps,
-    Pick<ReplicaOptions, "secret" | "certificates" | "link" | "log"> {
+    Pick<ReplicaOptions, "secret" | "certificates" | "link" | "log" | "tracing"> {
   /** The addresses of all replicas of the service, such as "http://127.0.0.1:8081"; at least one. */
   readonly urls: readonly string[];
 }
@@ -38,9 +38,18 @@ export interface ServiceTransportOptions
 export type ServiceTransport = ReturnType<typeof createServiceTransport>;
 
 /** A transport to one service. It connects when it is first used. */
-export function createServiceTransport({ urls, secret, certificates, link, log, ...deps }: ServiceTransportOptions) {
+export function createServiceTransport({
+  urls,
+  secret,
+  certificates,
+  link,
+  log,
+  tracing,
+  ...deps
+}: ServiceTransportOptions) {
   const limit = limitCalls(deps.errors);
-  const replicas = urls.map((url) => openReplica(url, { secret, certificates, limit, link, log, clock: deps.clock }));
+  const options = { secret, certificates, limit, link, log, tracing, clock: deps.clock };
+  const replicas = urls.map((url) => openReplica(url, options));
   const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);
   const close = () => {
     for (const replica of replicas) replica.close();

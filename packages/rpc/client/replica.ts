@@ -6,6 +6,7 @@ import { createGrpcTransport, type GrpcTransportOptions, Http2SessionManager } f
 import type { Clock } from "@petstore/runtime/clock";
 import type { Logger } from "@petstore/runtime/log";
 import type { Watched } from "@petstore/runtime/watched-files";
+import type { Tracing } from "@petstore/trace/tracing";
 import { SECRET_HEADER } from "../call.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { withLink } from "../link/client.ts";
@@ -15,6 +16,7 @@ import { type Certificates, MIN_VERSION } from "../tls/certificates.ts";
 import { type CallLimit, withCallLimit } from "./call-limit.ts";
 import { connectInTime } from "./connect-in-time.ts";
 import { markNeverRan } from "./failed-call.ts";
+import { withSpans } from "./traced.ts";
 
 /** Time limit of a health check. */
 const CHECK_MS = 1000;
@@ -32,6 +34,8 @@ export interface ReplicaOptions {
   readonly log?: Pick<Logger, "warn"> | undefined;
   /** Whether unary calls go over a link, if the replica supports it. True by default. */
   readonly link?: boolean | undefined;
+  /** Records a span for each call. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Milliseconds between two lines of the log about a certificate that can't be verified. */
@@ -41,7 +45,7 @@ const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
 
 /** Connects when it is first called. */
 export function openReplica(url: string, options: ReplicaOptions) {
-  const { secret, certificates, limit, clock, link = true, log } = options;
+  const { secret, certificates, limit, clock, link = true, log, tracing } = options;
   let loggedAt = Number.NEGATIVE_INFINITY;
   // Callers get only UNAVAILABLE, and the cause does not go away by itself.
   const logUnverified = (problem: string) => {
@@ -91,9 +95,10 @@ export function openReplica(url: string, options: ReplicaOptions) {
     return sessions.request("POST", LINK_PATH, linkHeaders, {});
   };
   const health = createClient(Health, transport);
+  const limited = link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit);
   return {
     url,
-    transport: link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit),
+    transport: withSpans(limited, tracing, url),
     /** Whether it reports SERVING; also false if it does not answer in time. Never rejects. */
     isServing: (timeoutMs = CHECK_MS): Promise<boolean> =>
       health.check({}, { timeoutMs }).then(

@@ -12,10 +12,16 @@ export interface Network {
 /** How many hops are examined: a caller can write as many as fit into the header. */
 const MAX_HOPS = 32;
 
-export type CallerAddress = (request: {
+interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly socket: { readonly remoteAddress?: string | undefined };
-}) => string;
+}
+
+export interface CallerAddress {
+  (request: Received): string;
+  /** Whether a trusted proxy has sent it. Absent where there is none. */
+  readonly isProxy?: (request: Received) => boolean;
+}
 
 /**
  * Follows `Forwarded` (RFC 7239) or `X-Forwarded-For` backwards, from one trusted proxy to the next, to the first address
@@ -36,7 +42,8 @@ export function callerAddress(trusted: readonly Network[]): CallerAddress {
   };
   const own: CallerAddress = ({ socket }) => callerNetwork(socket.remoteAddress);
   if (trusted.length === 0) return own;
-  return ({ headers, socket }) => {
+  const isProxy = ({ socket }: Received) => isTrusted(plainAddress(socket.remoteAddress ?? ""));
+  const behindProxies: CallerAddress = ({ headers, socket }) => {
     const remote = plainAddress(socket.remoteAddress ?? "");
     if (!isTrusted(remote)) return callerNetwork(remote);
     const named = [forwardedHops(headers.forwarded), listedHops(headers["x-forwarded-for"])].flatMap((hops) =>
@@ -45,6 +52,7 @@ export function callerAddress(trusted: readonly Network[]): CallerAddress {
     const [address = remote] = named;
     return callerNetwork(named.every((one) => one === address) ? address : remote);
   };
+  return Object.assign(behindProxies, { isProxy });
 }
 
 const family = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");

@@ -62,10 +62,15 @@ describe("what a handler is told", () => {
     return seen as Call;
   };
 
+  test("a request without an id is called as its trace", async () => {
+    const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    expect((await callOf({ traceparent: `00-${trace}-00f067aa0ba902b7-01` })).requestId).toBe(trace);
+  });
+
   test("a sane request id is taken over, any other is replaced", async () => {
     expect((await callOf({ "x-request-id": "a:b/1" })).requestId).toBe("a:b/1");
-    expect((await callOf({ "x-request-id": "a b" })).requestId).toMatch(/^r-/);
-    expect((await callOf({})).requestId).toMatch(/^r-/);
+    expect((await callOf({ "x-request-id": "a b" })).requestId).toMatch(/^[\da-f]{32}$/);
+    expect((await callOf({})).requestId).toMatch(/^[\da-f]{32}$/);
   });
 
   test("the deadline is the caller's, but never beyond the longest allowed", async () => {
@@ -246,7 +251,7 @@ describe("errors", () => {
       throw new TypeError("secret/path exploded");
     });
     const error = (await failure) as ConnectError;
-    expect(error.rawMessage).toMatch(/^Something went wrong in the petstore\. Quote request r-/);
+    expect(error.rawMessage).toMatch(/^Something went wrong in the petstore\. Quote request [\da-f]{32}/);
     expect(lines).toEqual([
       expect.objectContaining({ level: 50, err: expect.objectContaining({ message: "secret/path exploded" }) }),
     ]);

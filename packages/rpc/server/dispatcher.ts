@@ -12,13 +12,14 @@ import {
 } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Clock, Runtime } from "@petstore/runtime/clock";
+import type { Tracing } from "@petstore/trace/tracing";
 import { prepareValidation } from "connect-transcoder/validation/validate";
 import { createAdmission } from "../admission/admission.ts";
 import { createShedLog } from "../admission/shed-log.ts";
 import { NO_ROOM } from "../admission/transport.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
-import { type Call, type Principal, requestIdOf, SEEN_HEADER } from "../call.ts";
+import { type Call, type Principal, requestIdIn, SEEN_HEADER } from "../call.ts";
 import type { CallEnded } from "../call-ended.ts";
 import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
 import { createErrorTranslation, type StoreFailureOf } from "../errors/translate.ts";
@@ -29,6 +30,7 @@ import { defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
 import { addRoutes, isServed, isUnary, type RequestOrigin, type Served } from "./routes.ts";
 import { createRuns, type Entry, type Incoming, type IncomingStream, methodName, type Run } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
+import { traced } from "./traced.ts";
 
 export interface Answer {
   readonly message: Message;
@@ -73,7 +75,10 @@ export interface Dispatcher {
 }
 
 export interface DispatcherOptions {
-  readonly deps: Pick<Runtime, "clock" | "random" | "log">;
+  readonly deps: Pick<Runtime, "clock" | "random" | "log"> & {
+    /** Records a span for each call. */
+    readonly tracing?: Tracing | undefined;
+  };
   readonly errors: ErrorCatalogue;
   /** By default no error of a handler counts as a store failure. */
   readonly storeFailureOf?: StoreFailureOf;
@@ -148,7 +153,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
 
   function admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal> {
     const refuse = (thrown: unknown): never => {
-      const requestId = requestIdOf(headers, deps.random);
+      const requestId = requestIdIn(headers, deps.random);
       const failure = translation.toRpcError(thrown, { requestId });
       runs.logFailure({ rpc: methodName(method), requestId }, failure, thrown);
       throw runs.refused(method, failure);
@@ -221,6 +226,11 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       seen: seenBy(incoming),
     }));
 
+  const calls = traced({ invoke, stream }, deps.tracing, {
+    isTraced: (method) => !methods.get(methodName(method))?.isDiagnostic,
+    isOwn: ({ isPeer, headers }) => isPeer ?? authorization.isTrusted(headers),
+  });
+
   return {
     services: implementations.map(({ desc }) => desc),
     errors,
@@ -233,11 +243,10 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     clock: deps.clock,
     shed,
     admit,
-    invoke,
-    stream,
+    ...calls,
     drain: streamCalls.drain,
     load: { limit: admission.limit, underWay: admission.underWay, streams: streamCalls.count },
-    routes: (router) => addRoutes(router, [...methods.values()], { invoke, stream }),
+    routes: (router) => addRoutes(router, [...methods.values()], calls),
   };
 }
 

@@ -113,6 +113,7 @@ const whoAsks = (request: IncomingMessage, response: ServerResponse, addressOf: 
   isProven(request)
     ? { isPeer: true }
     : {
+        isProxy: addressOf.isProxy?.(request) ?? false,
         origin: {
           network: addressOf(request),
           response,

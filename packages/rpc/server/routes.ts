@@ -25,6 +25,8 @@ export interface Caller {
   /** Its connection has proved, before its headers were read, to be one of the system's own processes. */
   readonly isPeer?: true;
   readonly origin?: RequestOrigin;
+  /** Whether it comes from a proxy that the operator trusts. */
+  readonly isProxy?: boolean;
   /** Who calls, if callers are authenticated. */
   principal?: Principal;
 }

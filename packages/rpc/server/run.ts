@@ -3,6 +3,7 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
+import { type TraceContext, traceIds } from "@petstore/trace/context";
 import { validate } from "connect-transcoder/validation/validate";
 import type { Admission } from "../admission/admission.ts";
 import { type CallContext, openCall, type Principal } from "../call.ts";
@@ -23,6 +24,10 @@ export interface Incoming {
   readonly isPeer?: boolean | undefined;
   /** Who calls, if `admit` was called already. By default the dispatcher calls it. */
   readonly principal?: Principal | undefined;
+  /** Whether it comes from a proxy that the operator trusts. */
+  readonly isProxy?: boolean | undefined;
+  /** Where the call is in a trace. */
+  readonly trace?: TraceContext | undefined;
 }
 
 export interface IncomingStream extends Incoming {
@@ -97,9 +102,9 @@ export function createRuns({ deps, errors, translation, admission, maxCalls, cal
   function begin({ method, limited }: Entry, incoming: Incoming, admitted: Admitted, maxTimeoutMs: number): Run {
     if (limited && isUnary(method) && admission.underWay() >= maxCalls)
       throw refused(method, rpcError("OVERLOADED", "The service has too much to do. Try again in a second."));
-    const { headers, timeoutMs } = incoming;
+    const { headers, timeoutMs, trace } = incoming;
     const signal = writes({ method }) ? undefined : incoming.signal;
-    const call = openCall({ headers, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
+    const call = openCall({ headers, trace, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
     const started = deps.clock(); // not before its deadline is known, or a call without time left could seem to have some
     if (admission.isTooLate(method, call.deadline - started))
       throw refused(method, rpcError("DEADLINE_EXCEEDED", NOT_BEGUN));
@@ -123,10 +128,10 @@ export function createRuns({ deps, errors, translation, admission, maxCalls, cal
 
   /** To be called once, at the end of a call that was begun. */
   function end({ method, call, started }: Run, failure: RpcError | undefined, thrown: unknown): void {
-    const { requestId, caller, signal } = call;
+    const { requestId, caller, signal, trace } = call;
     const ms = deps.clock() - started;
     callEnded(method, ms, failure, call);
-    const line = { rpc: methodName(method), requestId, caller, ms: Math.round(ms) };
+    const line = { rpc: methodName(method), requestId, ...traceIds(trace), caller, ms: Math.round(ms) };
     if (failure) logFailure(line, failure, thrown, signal?.aborted);
     else deps.log.debug(line, "served");
   }

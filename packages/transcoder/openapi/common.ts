@@ -49,9 +49,9 @@ const list = (reasons: readonly Reason[]): string =>
 /** The headers of answers. Required ones are on every answer that lists them. Mocks send the examples. */
 export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObject => ({
   "X-Request-Id": required(
-    "The request's identifier, the caller's if it sent one that can stand in a log.",
+    "The request's identifier: the caller's if it sent one that can stand in a log, else the id of its trace.",
     { type: "string", pattern: REQUEST_ID_PATTERN },
-    "r-06ik5trhffh",
+    "4bf92f3577b34da6a3ce929d0e0e4736",
   ),
   "API-Version": required("The version of this interface.", { type: "string", const: apiVersion }),
   "X-Content-Type-Options": required("The answer is what its Content-Type says, whatever it looks like (Fetch, 3.6).", {

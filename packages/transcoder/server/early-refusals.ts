@@ -40,7 +40,8 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
   });
 
   function refuse(request: IncomingMessage, response: ServerResponse, operation: Operation): void {
-    const id = requestIdOf(request.headers[REQUEST_ID_HEADER], random);
+    const { [REQUEST_ID_HEADER]: given, traceparent } = request.headers;
+    const id = requestIdOf(given, traceparent, random);
     const { vary, ...more } = moreHeaders?.(request) ?? {};
     const answer = answers[wantsProblem(request) ? 1 : 0] as (typeof answers)[number];
     response.writeHead(record.status, {

@@ -59,9 +59,9 @@ describe("errors without a catalogue", () => {
   });
 
   test.each([
-    [Code.Unknown, "UNKNOWN", 500, /^Something went wrong\. Quote request r-\w+\.$/],
-    [Code.Internal, "INTERNAL", 500, /^Something went wrong\. Quote request r-\w+\.$/],
-    [Code.DataLoss, "DATA_LOSS", 500, /^Something went wrong\. Quote request r-\w+\.$/],
+    [Code.Unknown, "UNKNOWN", 500, /^Something went wrong\. Quote request [\da-f]{32}\.$/],
+    [Code.Internal, "INTERNAL", 500, /^Something went wrong\. Quote request [\da-f]{32}\.$/],
+    [Code.DataLoss, "DATA_LOSS", 500, /^Something went wrong\. Quote request [\da-f]{32}\.$/],
     [Code.Unavailable, "UNAVAILABLE", 503, /^A service can't be reached now/],
     [Code.DeadlineExceeded, "DEADLINE_EXCEEDED", 504, /^The time for the request ran out/],
   ])("code %i is %s, and its words stay inside", async (code, name, status, message) => {
@@ -138,7 +138,15 @@ describe("on a server", () => {
     const known = await call("/books/1", { headers: { "x-request-id": "mine" } });
     const unknown = await call("/nowhere", { headers: { "x-request-id": "not mine!" } });
     expect(known.headers.get("x-request-id")).toBe("mine");
-    expect(unknown.headers.get("x-request-id")).toMatch(/^r-/);
+    expect(unknown.headers.get("x-request-id")).toMatch(/^[\da-f]{32}$/);
+    const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const traceparent = `00-${trace}-00f067aa0ba902b7-00`;
+    const traced = await call("/nowhere", { headers: { traceparent } });
+    expect(traced.headers.get("x-request-id")).toBe(trace);
+    const both = await call("/nowhere", { headers: { traceparent, "x-request-id": "mine" } });
+    expect(both.headers.get("x-request-id")).toBe("mine");
+    const wrong = await call("/nowhere", { headers: { traceparent: `${traceparent}-00` } });
+    expect(wrong.headers.get("x-request-id")).toMatch(/^(?!4bf92f)[\da-f]{32}$/);
     for (const { headers } of [known, unknown]) expect(headers.get("api-version")).toBe("2.1.0");
     expect(seen).toEqual(["mine"]);
   });

@@ -17,7 +17,7 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
   const { limits, random } = serverDefaults(options);
   const { send, refuse } = errorAnswers(options);
   return {
-    genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER], random),
+    genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER], headers.traceparent, random),
     http: {
       maxHeaderSize: parserLimit(limits),
       headersTimeout: limits.requestMs,

@@ -54,7 +54,7 @@ describe("an answer", () => {
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("x-accel-buffering")).toBe("no");
     expect(headers.get("vary")).toBe("Accept");
-    expect(headers.get("x-request-id")).toMatch(/^r-/);
+    expect(headers.get("x-request-id")).toMatch(/^[\da-f]{32}$/);
   });
 
   test.each([
@@ -283,7 +283,7 @@ describe("what fails", () => {
       throw new Error("secret");
     });
     expect((await call("/shelves/1/news")).text).toMatch(
-      /\n\nevent: error\ndata: \{"code":"\w+","message":"Something went wrong\. Quote request r-\w+\.","status":500\}\n\n$/,
+      /\n\nevent: error\ndata: \{"code":"\w+","message":"Something went wrong\. Quote request [\da-f]{32}\.","status":500\}\n\n$/,
     );
     await server.app.close();
     const wrong = await start(async function* () {

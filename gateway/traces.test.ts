@@ -1,0 +1,119 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { callerAddress } from "@petstore/rpc/http/caller-address";
+import { expect, test } from "vitest";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { recordedTracing } from "../packages/trace/fixtures/recorded.ts";
+import type { GatewayOptions } from "./app.ts";
+import { startGateway } from "./fixtures/gateway.ts";
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN = "00f067aa0ba902b7";
+const sampled = { traceparent: `00-${TRACE}-${SPAN}-01` };
+
+/** A gateway whose spans are kept, and the headers that its service was sent. */
+async function start(options: Partial<GatewayOptions> = {}, ratio = 1) {
+  const sent: Headers[] = [];
+  const { tracing, spans } = recordedTracing({ ratio });
+  const pets = {
+    getPet({ petId }: { petId: bigint }, { requestHeader }: { requestHeader: Headers }) {
+      sent.push(requestHeader);
+      if (petId === 500n) throw new ConnectError("no", Code.Internal);
+      return { pet: { id: petId, name: "Rex", etag: '"1"' } };
+    },
+  };
+  const gateway = await startGateway(PetService, pets, { tracing, ...options });
+  const ended = (count: number) => expect.poll(spans).toHaveLength(count).then(spans);
+  return { ...gateway, sent, ended, [Symbol.asyncDispose]: () => gateway.app.close() };
+}
+
+test("a request is a span of its caller's trace, and the calls for it are below that", async () => {
+  await using gateway = await start();
+  const { headers } = await gateway.call("/pets/7?secret=1", { headers: { ...sampled, tracestate: "foo=1" } });
+  const [span] = await gateway.ended(1);
+  expect(span).toMatchObject({
+    name: "GET /pets/:petId",
+    kind: "server",
+    traceId: TRACE,
+    parentId: SPAN,
+    hasFailed: false,
+  });
+  expect(span?.attributes).toEqual({
+    "http.request.method": "GET",
+    "http.response.status_code": 200,
+    "http.route": "/pets/:petId",
+    "url.path": "/pets/7",
+    "url.scheme": "http",
+  });
+  expect(headers.get("x-request-id")).toBe(TRACE);
+  expect(gateway.sent[0]?.get("traceparent")).toBe(`00-${TRACE}-${span?.spanId}-01`);
+  expect(gateway.sent[0]?.get("tracestate")).toBe("foo=1");
+  const line = gateway.log.map((one) => JSON.parse(one)).find(({ path }) => path === "/pets/7");
+  expect(line).toMatchObject({ requestId: TRACE, trace_id: TRACE, span_id: span?.spanId });
+});
+
+test("a trace that begins here is called as its request, unless its caller has called that otherwise", async () => {
+  await using gateway = await start();
+  const named = await gateway.call("/pets/1", { headers: { "x-request-id": TRACE } });
+  const other = await gateway.call("/pets/1");
+  const [first, second] = await gateway.ended(2);
+  expect(named.headers.get("x-request-id")).toBe(TRACE);
+  expect(first).toMatchObject({ traceId: expect.not.stringMatching(TRACE), parentId: undefined });
+  expect(second).toMatchObject({ traceId: other.headers.get("x-request-id"), parentId: undefined });
+});
+
+test("a failure of the petstore is one of the span, a refusal is not", async () => {
+  await using gateway = await start();
+  await gateway.call("/pets/500");
+  await gateway.call("/nowhere", { method: "DELETE" });
+  const [failed, refused] = await gateway.ended(2);
+  expect(failed).toMatchObject({ hasFailed: true, attributes: { "error.type": "500" } });
+  expect(refused).toMatchObject({ name: "DELETE", hasFailed: false, attributes: { "http.response.status_code": 404 } });
+  expect(refused?.attributes).not.toHaveProperty("http.route");
+});
+
+test("methods that nobody knows share one name", async () => {
+  await using gateway = await start();
+  await gateway.app.inject({ method: "PROPFIND" as never, url: "/pets/1", headers: { host: "localhost" } });
+  expect(await gateway.ended(1)).toMatchObject([{ attributes: { "http.request.method": "_OTHER" } }]);
+});
+
+test.each([
+  ["a stranger's flag does not count", [], 0],
+  ["that of a trusted proxy does", [{ address: "127.0.0.1", bits: 32 }], 1],
+])("%s", async (_, proxies, count) => {
+  await using gateway = await start({ addressOf: callerAddress(proxies) }, 0);
+  await gateway.call("/pets/1", { headers: sampled });
+  await gateway.ended(count);
+  expect(gateway.sent[0]?.get("traceparent")).toEqual(
+    count === 0 ? `00-${TRACE}-${SPAN}-00` : expect.stringMatching(`^00-${TRACE}-(?!${SPAN})\\w{16}-01$`),
+  );
+});
+
+test("requests that one call answers lead to the trace of the first", async () => {
+  await using gateway = await start();
+  const ask = () => gateway.app.inject({ url: "/pets/1", headers: { host: "localhost" } });
+  await Promise.all([ask(), ask(), ask()]);
+  expect(gateway.sent).toHaveLength(1);
+  const spans = await gateway.ended(3);
+  const [, first] = gateway.sent[0]?.get("traceparent")?.split("-") ?? [];
+  expect(spans.filter(({ traceId }) => traceId === first)).toMatchObject([{ links: [] }]);
+  expect(spans.filter(({ traceId }) => traceId !== first)).toMatchObject([{ links: [first] }, { links: [first] }]);
+});
+
+test("probes have no spans", async () => {
+  const probe: NonNullable<GatewayOptions["plugins"]>[0] = async (app) => {
+    app.get("/healthz", { config: { answersAnyHost: true } }, () => "ok");
+  };
+  await using gateway = await start({ plugins: [probe] });
+  expect((await gateway.call("/healthz")).status).toBe(200);
+  await gateway.call("/pets/1");
+  expect(await gateway.ended(1)).toMatchObject([{ attributes: { "url.path": "/pets/1" } }]);
+});
+
+test("without traces nothing of them is in the log or sent on, but the request has the name of its trace", async () => {
+  await using gateway = await start({ tracing: undefined });
+  const { headers } = await gateway.call("/pets/1", { headers: sampled });
+  expect(headers.get("x-request-id")).toBe(TRACE);
+  expect(gateway.sent[0]?.get("traceparent")).toBeNull();
+  expect(gateway.log.join("")).not.toContain("trace_id");
+});

@@ -1,0 +1,97 @@
+/** A span for each request, from its arrival to the end of its answer. */
+import type { IncomingMessage } from "node:http";
+import type { CallerAddress } from "@petstore/rpc/http/caller-address";
+import { type TraceContext, traceIds } from "@petstore/trace/context";
+import {
+  ATTR_HTTP_REQUEST_METHOD,
+  ATTR_HTTP_RESPONSE_STATUS_CODE,
+  ATTR_HTTP_ROUTE,
+  ATTR_URL_PATH,
+  ATTR_URL_SCHEME,
+  HTTP_REQUEST_METHOD_VALUE_OTHER,
+} from "@petstore/trace/names";
+import type { Span, Tracing } from "@petstore/trace/tracing";
+import { splitTarget } from "connect-transcoder";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+
+export interface TracesOptions {
+  /** Undefined where traces are off. */
+  readonly tracing?: Tracing | undefined;
+  readonly addressOf: CallerAddress;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Where the request is in a trace; undefined where traces are off. */
+    trace?: TraceContext | undefined;
+    span?: Span | undefined;
+  }
+}
+
+const METHODS: ReadonlySet<string> = new Set([
+  ...["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+  ...["OPTIONS", "CONNECT", "TRACE"],
+]);
+
+/** As many as may be under way. */
+const MAX_REMEMBERED = 10_000;
+
+/** Probes have no span. The others' trace is in the request, and from there in the calls made for it and in the log. */
+export const traceRequests =
+  ({ tracing, addressOf }: TracesOptions) =>
+  (app: FastifyInstance): void => {
+    if (!tracing) return;
+    /** The latest requests whose trace is recorded, by id: the first of several may be over before the others. */
+    const recorded = new Map<string, TraceContext>();
+    function remember(id: string, trace: TraceContext): void {
+      recorded.set(id, trace);
+      const [oldest] = recorded.keys();
+      if (recorded.size > MAX_REMEMBERED && oldest !== undefined) recorded.delete(oldest);
+    }
+
+    app.decorateRequest("trace", undefined);
+    app.decorateRequest("span", undefined);
+    app.addHook("onRequest", (request, _reply, done) => {
+      if (request.routeOptions.config.answersAnyHost) return done();
+      const { raw, id, headers } = request;
+      const sender = addressOf.isProxy?.(raw) ? "trusted proxy" : "stranger";
+      // An id of the caller's own can't name a trace.
+      const begun = headers["x-request-id"] === id ? undefined : { traceId: id };
+      const origin = tracing.accept((name) => headers[name] as string | undefined, sender) ?? begun;
+      const { name, attributes } = about(request);
+      request.span = tracing.start(name, "server", origin, attributes);
+      request.trace = request.span.context;
+      (request.log as Logger).setBindings(traceIds(request.trace) as object);
+      if (request.trace.sampled) remember(id, request.trace);
+      done();
+    });
+    // One call may answer several requests: it is part of the first one's trace, and the others lead there.
+    app.addHook("onSend", ({ id, calledAs, span }, _reply, _payload, done) => {
+      const first = span && calledAs !== id ? recorded.get(calledAs) : undefined;
+      if (first) span?.link(first);
+      done();
+    });
+    app.addHook("onResponse", ({ span }, { statusCode }, done) => {
+      span?.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: statusCode });
+      if (statusCode >= 500) span?.fail(`${statusCode}`);
+      span?.end();
+      done();
+    });
+  };
+
+function about({ method, originalUrl, routeOptions, raw }: FastifyRequest) {
+  const known = METHODS.has(method) ? method : HTTP_REQUEST_METHOD_VALUE_OTHER;
+  const route = routeOptions.url;
+  return {
+    name: route === undefined ? known : `${known} ${route}`,
+    attributes: {
+      [ATTR_HTTP_REQUEST_METHOD]: known,
+      [ATTR_URL_PATH]: splitTarget(originalUrl).path,
+      [ATTR_URL_SCHEME]: isEncrypted(raw) ? "https" : "http",
+      ...(route !== undefined && { [ATTR_HTTP_ROUTE]: route }),
+    },
+  };
+}
+
+const isEncrypted = ({ socket }: IncomingMessage): boolean => "encrypted" in socket;

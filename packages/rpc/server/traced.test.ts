@@ -1,0 +1,194 @@
+/** Calls from one service to another are one trace, in whatever way they come. */
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { errors } from "../../../processes/errors.ts";
+import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { recordedTracing } from "../../trace/fixtures/recorded.ts";
+import { callHeaders } from "../call.ts";
+import { createServiceTransport, pipeline } from "../client/pipeline.ts";
+import { withSpans } from "../client/traced.ts";
+import { DomainError } from "../errors/domain-error.ts";
+import { callerAddress } from "../http/caller-address.ts";
+import { inProcessTransport } from "../in-process/transport.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import type { Handlers } from "./handlers.ts";
+import { implement } from "./handlers.ts";
+import { createHealth, healthService } from "./health.ts";
+import { startRpcServer } from "./server.ts";
+import { codeName } from "./traced.ts";
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN = "00f067aa0ba902b7";
+const secret = "the-secret-of-this-test-and-no-other";
+const NAME = "petstore.category.v1.CategoryService/GetCategory";
+const parent = { traceId: TRACE, spanId: SPAN, sampled: true, state: "foo=1" };
+const headers = callHeaders({ id: "r", caller: "ann", trace: parent });
+
+type Handler = Handlers<typeof CategoryService>["getCategory"];
+const answers: Handler = () => ({ category: { id: 1n, name: "dogs" } });
+
+function dispatcherOf(handler: Handler, { ratio = 1 } = {}) {
+  const recorded = recordedTracing({ ratio });
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: "debug" }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const deps = { ...realTime, log, tracing: recorded.tracing };
+  const implementation = implement(CategoryService, { getCategory: handler } as Handlers<typeof CategoryService>);
+  const only = {
+    ...CategoryService,
+    methods: [CategoryService.method.getCategory],
+  } as unknown as typeof CategoryService;
+  const health = createHealth([]);
+  const services = [{ ...implementation, desc: only }, healthService(health)];
+  const dispatcher = createDispatcher(services, { deps, errors, secret });
+  return { ...recorded, lines, log, health, dispatcher };
+}
+
+async function listening(handler: Handler, options = {}) {
+  const all = dispatcherOf(handler, options);
+  const addressOf = callerAddress([{ address: "127.0.0.1", bits: 32 }]);
+  const server = await startRpcServer({ ...all, host: "127.0.0.1", port: 0, addressOf });
+  onTestFinished(() => server.close(0));
+  return { ...all, url: server.url };
+}
+
+describe.each(["over a link", "by plain RPCs", "in memory"])("a call %s", (way) => {
+  async function open(handler: Handler) {
+    const all = way === "in memory" ? { ...dispatcherOf(handler), url: "" } : await listening(handler);
+    const { dispatcher, tracing, url } = all;
+    if (way === "in memory") {
+      const transport = pipeline(
+        withSpans(
+          inProcessTransport(() => dispatcher),
+          tracing,
+        ),
+        { errors, ...realTime },
+      );
+      return { ...all, client: createClient(CategoryService, transport) };
+    }
+    const link = way === "over a link";
+    const transport = createServiceTransport({ urls: [url], secret, link, errors, tracing, ...realTime });
+    onTestFinished(() => transport.close());
+    return { ...all, client: createClient(CategoryService, transport) };
+  }
+
+  test("is a span of its caller with a span of the service below it, which the handler is told", async () => {
+    let told: unknown;
+    const { client, spans, lines, url } = await open((_request, { trace }) => {
+      told = trace;
+      return { category: { id: 1n, name: "dogs" } };
+    });
+    await client.getCategory({ categoryId: 1n }, { headers });
+    const [server, caller] = spans();
+    expect(caller).toMatchObject({ name: NAME, kind: "client", traceId: TRACE, parentId: SPAN });
+    expect(server).toMatchObject({ name: NAME, kind: "server", traceId: TRACE, parentId: caller?.spanId });
+    expect(told).toEqual({ traceId: TRACE, spanId: server?.spanId, sampled: true, state: "foo=1" });
+    const rpc = { "rpc.system.name": "connectrpc", "rpc.method": NAME };
+    expect(server?.attributes).toEqual(rpc);
+    const { hostname, port } = url === "" ? {} : new URL(url);
+    expect(caller?.attributes).toEqual({
+      ...rpc,
+      ...(url !== "" && { "server.address": hostname, "server.port": Number(port) }),
+    });
+    expect(lines.find(({ rpc }) => rpc === NAME)).toMatchObject({
+      requestId: "r",
+      trace_id: TRACE,
+      span_id: server?.spanId,
+    });
+  });
+
+  test("that is refused is a failure of its caller's span alone", async () => {
+    const { client, spans } = await open(() => {
+      throw new DomainError("CATEGORY_NOT_FOUND", "no 1");
+    });
+    await expect(client.getCategory({ categoryId: 1n }, { headers })).rejects.toThrow();
+    const attributes = { "rpc.response.status_code": "not_found" };
+    expect(spans()).toMatchObject([
+      { kind: "server", hasFailed: false, attributes },
+      { kind: "client", hasFailed: true, attributes: { ...attributes, "error.type": "not_found" } },
+    ]);
+  });
+
+  test("in a trace that is not recorded has no spans, and its trace goes on", async () => {
+    let told: unknown;
+    const { client, spans } = await open((_request, { trace }) => {
+      told = trace;
+      return {};
+    });
+    const trace = { ...parent, sampled: false };
+    await client.getCategory({ categoryId: 1n }, { headers: callHeaders({ id: "r", caller: "ann", trace }) });
+    expect([told, spans()]).toEqual([trace, []]);
+  });
+
+  test("of background work without a trace begins none", async () => {
+    const { client, spans } = await open(answers);
+    await client.getCategory({ categoryId: 1n }, { headers: callHeaders({ id: "r", caller: "ann" }) });
+    expect(spans()).toEqual([]);
+  });
+});
+
+test("each attempt of a call is a span", async () => {
+  const { tracing, spans } = recordedTracing();
+  let attempts = 0;
+  const flaky = withSpans(
+    {
+      unary: async () => {
+        if (++attempts < 3) throw new ConnectError("socket hang up", Code.Aborted);
+        return { header: new Headers(), trailer: new Headers(), message: {} } as never;
+      },
+      stream: () => Promise.reject(new Error("not used")),
+    },
+    tracing,
+  );
+  const client = createClient(CategoryService, pipeline(flaky, { errors, ...realTime, sleep: async () => {} }));
+  await client.getCategory({ categoryId: 1n }, { headers });
+  const of = { name: NAME, kind: "client", parentId: SPAN };
+  expect(spans()).toMatchObject([
+    { ...of, hasFailed: true, attributes: { "error.type": "aborted" } },
+    { ...of, hasFailed: true },
+    { ...of, hasFailed: false },
+  ]);
+});
+
+test("at a service's own port a stranger's flag does not count, that of the petstore and of a trusted proxy does", async () => {
+  const { dispatcher, spans } = dispatcherOf(answers, { ratio: 0 });
+  const { getCategory } = CategoryService.method;
+  const call = (more: object, given = new Headers(headers)) =>
+    dispatcher.invoke(getCategory, { $typeName: "x", categoryId: 1n } as never, {
+      headers: given,
+      timeoutMs: undefined,
+      ...more,
+    });
+  await call({});
+  expect(spans()).toEqual([]);
+  await call({ isProxy: true });
+  await call({}, new Headers({ ...headers, "x-internal-secret": secret }));
+  expect(spans()).toMatchObject([{ traceId: TRACE }, { traceId: TRACE }]);
+});
+
+test("a proxy is known at the port", async () => {
+  const { url, spans } = await listening(answers, { ratio: 0 });
+  const call = {
+    method: "POST",
+    body: '{"categoryId":"1"}',
+    headers: { "content-type": "application/json", ...headers },
+  };
+  expect((await fetch(`${url}/${NAME}`, call)).status).toBe(200);
+  expect(spans()).toMatchObject([{ traceId: TRACE, parentId: SPAN }]);
+});
+
+test("health checks have no spans", async () => {
+  const { url, spans } = await listening(answers);
+  const call = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
+  expect((await fetch(`${url}/grpc.health.v1.Health/Check`, call)).status).toBe(200);
+  expect(spans()).toEqual([]);
+});
+
+test("codes are written as Connect writes them", () => {
+  const all = Object.values(Code).filter((code) => typeof code === "number");
+  expect(all.map(codeName).join(" ")).toBe(
+    "canceled unknown invalid_argument deadline_exceeded not_found already_exists permission_denied resource_exhausted " +
+      "failed_precondition aborted out_of_range unimplemented internal unavailable data_loss unauthenticated",
+  );
+});

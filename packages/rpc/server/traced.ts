@@ -1,0 +1,100 @@
+/** A span for each call that a dispatcher runs, from its admission to its answer. */
+import type { DescMethod, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  ATTR_RPC_METHOD,
+  ATTR_RPC_RESPONSE_STATUS_CODE,
+  ATTR_RPC_SYSTEM_NAME,
+  RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
+} from "@petstore/trace/names";
+import type { Span, Tracing } from "@petstore/trace/tracing";
+import type { Dispatcher } from "./dispatcher.ts";
+import { type Incoming, type IncomingStream, methodName } from "./run.ts";
+
+type Calls = Pick<Dispatcher, "invoke" | "stream">;
+
+export interface TracedOptions {
+  /** Calls that only tell how the process is would bury the others. */
+  readonly isTraced: (method: DescMethod) => boolean;
+  /** Whether one of the system's own processes calls. */
+  readonly isOwn: (incoming: Incoming) => boolean;
+}
+
+/** Errors of the server, whatever the caller sent ("Semantic conventions for gRPC", status of server spans). */
+const FAULTS: ReadonlySet<Code> = new Set([
+  Code.Unknown,
+  Code.DeadlineExceeded,
+  Code.Unimplemented,
+  Code.Internal,
+  Code.Unavailable,
+  Code.DataLoss,
+]);
+
+export const spanAttributes = (method: string) => ({
+  [ATTR_RPC_SYSTEM_NAME]: RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
+  [ATTR_RPC_METHOD]: method,
+});
+
+/** As Connect writes a code: "not_found". */
+export const codeName = (code: Code): string =>
+  (Code[code] ?? `${code}`).replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+
+export function noteFailure(span: Span, thrown: unknown, isFault: (code: Code) => boolean): void {
+  const { code } = ConnectError.from(thrown);
+  const name = codeName(code);
+  span.set({ [ATTR_RPC_RESPONSE_STATUS_CODE]: name });
+  if (isFault(code)) span.fail(name);
+}
+
+export function traced(
+  { invoke, stream }: Calls,
+  tracing: Tracing | undefined,
+  { isTraced, isOwn }: TracedOptions,
+): Calls {
+  if (!tracing) return { invoke, stream };
+
+  /** Undefined for a call without a span. */
+  function begin(method: DescMethod, incoming: Incoming): Span | undefined {
+    if (!isTraced(method)) return undefined;
+    const sender = isOwn(incoming) ? "own process" : incoming.isProxy ? "trusted proxy" : "stranger";
+    const name = methodName(method);
+    const origin = tracing?.accept((header) => incoming.headers.get(header), sender);
+    // Background work that is no part of a trace must not begin one at each process that it calls.
+    if (!origin && sender === "own process") return undefined;
+    return tracing?.start(name, "server", origin, spanAttributes(name));
+  }
+  const fail = (span: Span, thrown: unknown) => noteFailure(span, thrown, (code) => FAULTS.has(code));
+
+  async function* whole(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream, span: Span) {
+    try {
+      yield* stream(method, request, { ...incoming, trace: span.context });
+    } catch (thrown) {
+      fail(span, thrown);
+      throw thrown;
+    } finally {
+      span.end();
+    }
+  }
+
+  return {
+    async invoke(method, request, incoming) {
+      const span = begin(method, incoming);
+      if (!span) return invoke(method, request, incoming);
+      try {
+        return await invoke(method, request, { ...incoming, trace: span.context });
+      } catch (thrown) {
+        fail(span, thrown);
+        throw thrown;
+      } finally {
+        span.end();
+      }
+    },
+    stream(method, request, incoming) {
+      const span = begin(method, incoming);
+      if (!span) return stream(method, request, incoming);
+      // A generator more for each stream would be memory that only its span needs.
+      if (!span.context.sampled) return stream(method, request, { ...incoming, trace: span.context });
+      return whole(method, request, incoming, span);
+    },
+  };
+}
