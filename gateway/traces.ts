@@ -23,9 +23,9 @@ export interface TracesOptions {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Where the request is in a trace; undefined where traces are off. */
-    trace?: TraceContext | undefined;
+    /** Present if the trace of the request is recorded. */
     span?: Span | undefined;
+    trace?: TraceContext | undefined;
   }
 }
 
@@ -34,21 +34,13 @@ const METHODS: ReadonlySet<string> = new Set([
   ...["OPTIONS", "CONNECT", "TRACE"],
 ]);
 
-/** As many as may be under way. */
-const MAX_REMEMBERED = 10_000;
-
 /** Probes have no span. The others' trace is in the request, and from there in the calls made for it and in the log. */
 export const traceRequests =
   ({ tracing, addressOf }: TracesOptions) =>
   (app: FastifyInstance): void => {
     if (!tracing) return;
-    /** The latest requests whose trace is recorded, by id: the first of several may be over before the others. */
+    /** Of the requests under way, by id. */
     const recorded = new Map<string, TraceContext>();
-    function remember(id: string, trace: TraceContext): void {
-      recorded.set(id, trace);
-      const [oldest] = recorded.keys();
-      if (recorded.size > MAX_REMEMBERED && oldest !== undefined) recorded.delete(oldest);
-    }
 
     app.decorateRequest("trace", undefined);
     app.decorateRequest("span", undefined);
@@ -57,13 +49,15 @@ export const traceRequests =
       const { raw, id, headers } = request;
       const sender = addressOf.isProxy?.(raw) ? "trusted proxy" : "stranger";
       // An id of the caller's own can't name a trace.
-      const begun = headers["x-request-id"] === id ? undefined : { traceId: id };
-      const origin = tracing.accept((name) => headers[name] as string | undefined, sender) ?? begun;
+      const begun = headers["x-request-id"] === id ? undefined : id;
+      const origin = tracing.accept((name) => headers[name] as string | undefined, sender, begun);
+      if (!origin) return done();
       const { name, attributes } = about(request);
-      request.span = tracing.start(name, "server", origin, attributes);
-      request.trace = request.span.context;
-      (request.log as Logger).setBindings(traceIds(request.trace) as object);
-      if (request.trace.sampled) remember(id, request.trace);
+      const span = tracing.start(name, "server", origin, attributes);
+      request.span = span;
+      request.trace = span.context;
+      (request.log as Logger).setBindings(traceIds(span.context) as object);
+      recorded.set(id, span.context);
       done();
     });
     // One call may answer several requests: it is part of the first one's trace, and the others lead there.
@@ -72,10 +66,13 @@ export const traceRequests =
       if (first) span?.link(first);
       done();
     });
-    app.addHook("onResponse", ({ span }, { statusCode }, done) => {
-      span?.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: statusCode });
-      if (statusCode >= 500) span?.fail(`${statusCode}`);
-      span?.end();
+    app.addHook("onResponse", ({ id, span }, { statusCode }, done) => {
+      if (!span) return done();
+      span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: statusCode });
+      if (statusCode >= 500) span.fail(`${statusCode}`);
+      span.end();
+      // Not at once: those that the same call answers are sent in this turn, too.
+      setImmediate(() => recorded.get(id) === span.context && recorded.delete(id));
       done();
     });
   };

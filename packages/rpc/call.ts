@@ -48,7 +48,7 @@ export interface CallContext {
   readonly requestId: string;
   /** The id of the principal that called the public RPC, however many services are in between. */
   readonly caller: string;
-  /** Where the work is in a trace; undefined where traces are off. */
+  /** Where the work is in a trace that is recorded. */
   readonly trace?: TraceContext | undefined;
   /**
    * Whether the work may have changed something, and what it has seen, if its caller asks for that. Copies of the context

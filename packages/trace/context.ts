@@ -1,13 +1,11 @@
 /** W3C Trace Context, level 1: which trace work belongs to, as it is told from process to process. Pure. */
 
-/** The place in a trace of work that is under way. */
+/** The place of work in a trace that is recorded. */
 export interface TraceContext {
   /** 32 hex digits, not all 0. */
   readonly traceId: string;
   /** The span that the work is a part of: 16 hex digits, not all 0. */
   readonly spanId: string;
-  /** Whether the trace is recorded. */
-  readonly sampled: boolean;
   /** What other systems note of the trace, in the form of `tracestate`. It is passed on as it came. */
   readonly state?: string | undefined;
 }
@@ -20,16 +18,20 @@ export const TRACESTATE = "tracestate";
 const form =
   /^(?!ff)(?:00(?=.{53}$)|(?!00)[\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 
+/** A trace as a caller tells of it, and whether that records it. */
+export interface CallersTrace extends TraceContext {
+  readonly sampled: boolean;
+}
+
 /** Undefined for what is no traceparent, among it two of them: then a new trace begins. */
-export function readTraceparent(text: string | null | undefined): TraceContext | undefined {
+export function readTraceparent(text: string | null | undefined): CallersTrace | undefined {
   const [, traceId, spanId, flags] = form.exec(text ?? "") ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
   return { traceId, spanId, sampled: Number.parseInt(flags, 16) % 2 === 1 };
 }
 
 /** Always in version 00. */
-export const toTraceparent = ({ traceId, spanId, sampled }: TraceContext): string =>
-  `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
+export const toTraceparent = ({ traceId, spanId }: TraceContext): string => `00-${traceId}-${spanId}-01`;
 
 const MAX_MEMBERS = 32;
 /** Characters that are passed on; beyond them members are left out, those longer than `LONG` first, then the last. */
@@ -56,8 +58,10 @@ export function readTracestate(text: string | null | undefined): string | undefi
 }
 
 /** The headers of a call that is part of a trace. */
-export const traceHeaders = (trace: TraceContext | undefined): Record<string, string> =>
-  trace ? { [TRACEPARENT]: toTraceparent(trace), ...(trace.state !== undefined && { [TRACESTATE]: trace.state }) } : {};
+export const traceHeaders = (trace: TraceContext): Record<string, string> =>
+  trace.state === undefined
+    ? { [TRACEPARENT]: toTraceparent(trace) }
+    : { [TRACEPARENT]: toTraceparent(trace), [TRACESTATE]: trace.state };
 
 /** The trace in a line of the log, under the names that OpenTelemetry gives them in logs that it does not write itself. */
 export const traceIds = (trace: TraceContext | undefined) =>

@@ -6,15 +6,17 @@ const TRACE = "12345678901234567890123456789012";
 const SPAN = "1234567890123456";
 
 /** What comes of a request with these headers. */
-function begun(sender: Sender, headers: Record<string, string>, options: Parameters<typeof recordedTracing>[0] = {}) {
+function begun(
+  sender: Sender,
+  headers: Record<string, string>,
+  options: Parameters<typeof recordedTracing>[0] = {},
+  id?: string,
+) {
   const { tracing, spans } = recordedTracing(options);
-  const span = tracing.start(
-    "work",
-    "server",
-    tracing.accept((name) => headers[name], sender),
-  );
-  span.end();
-  return { context: span.context, spans: spans() };
+  const origin = tracing.accept((name) => headers[name], sender, id);
+  const span = origin && tracing.start("work", "server", origin);
+  span?.end();
+  return { context: span?.context, spans: spans() };
 }
 
 const sampled = { traceparent: `00-${TRACE}-${SPAN}-01` };
@@ -23,70 +25,66 @@ const unsampled = { traceparent: `00-${TRACE}-${SPAN}-00` };
 describe("a caller's trace", () => {
   test("goes on, with what others note of it", () => {
     const { context, spans } = begun("stranger", { ...sampled, tracestate: "foo=1" });
-    expect(context).toMatchObject({ traceId: TRACE, sampled: true, state: "foo=1" });
+    expect(context).toMatchObject({ traceId: TRACE, state: "foo=1" });
     expect(spans).toMatchObject([{ name: "work", kind: "server", traceId: TRACE, parentId: SPAN }]);
-    expect(spans[0]?.spanId).toBe(context.spanId);
-    expect(context.spanId).not.toBe(SPAN);
+    expect(spans[0]?.spanId).toBe(context?.spanId);
+    expect(context?.spanId).not.toBe(SPAN);
   });
   test("is another one if its traceparent is none; then its tracestate means nothing", () => {
     const { context, spans } = begun("stranger", { traceparent: "00-1-2-01", tracestate: "foo=1" });
-    expect(context.traceId).toMatch(/^[\da-f]{32}$/);
-    expect(context.state).toBeUndefined();
+    expect(context?.traceId).toMatch(/^[\da-f]{32}$/);
+    expect(context?.state).toBeUndefined();
     expect(spans).toMatchObject([{ parentId: undefined }]);
+  });
+  test("that begins here has the id that it is given, and no other trace has it", () => {
+    expect(begun("stranger", {}, {}, TRACE).spans).toMatchObject([{ traceId: TRACE, parentId: undefined }]);
+    const other = "0af7651916cd43dd8448eb211c80319c";
+    expect(begun("stranger", sampled, {}, other).spans).toMatchObject([{ traceId: TRACE }]);
   });
 
   // Each row: who sends it, its flag, the part that is recorded by itself, and whether it is.
   test.each<[Sender, object, number, boolean]>([
     ["stranger", sampled, 0, false],
     ["stranger", unsampled, 1, true],
+    ["stranger", {}, 0, false],
+    ["stranger", {}, 1, true],
     ["trusted proxy", sampled, 0, true],
     ["trusted proxy", unsampled, 1, false],
+    ["trusted proxy", {}, 1, true],
     ["own process", sampled, 0, true],
     ["own process", unsampled, 1, false],
+    ["own process", {}, 1, false],
   ])("%s: %j of %d is recorded: %s", (sender, headers, ratio, isRecorded) => {
-    const { context, spans } = begun(sender, headers as Record<string, string>, { ratio });
-    expect([context.traceId, context.sampled, spans.length]).toEqual([TRACE, isRecorded, isRecorded ? 1 : 0]);
+    expect(begun(sender, headers as Record<string, string>, { ratio }).spans).toHaveLength(isRecorded ? 1 : 0);
   });
   test("is not decided by a proxy where the sampler follows no caller, but still by processes of the petstore", () => {
     const options = { ratio: 0, followsCallers: false };
-    expect(begun("trusted proxy", sampled, options).context.sampled).toBe(false);
-    expect(begun("own process", sampled, options).context.sampled).toBe(true);
+    expect(begun("trusted proxy", sampled, options).spans).toEqual([]);
+    expect(begun("own process", sampled, options).spans).toHaveLength(1);
   });
 });
 
 test("a part of the traces is recorded, whatever id a caller has chosen", () => {
   const draws = [0.009, 0.011];
-  const options = { ratio: 0.01, random: () => draws.shift() ?? 1 };
-  const { tracing } = recordedTracing(options);
-  const origin = { traceId: `${"0".repeat(31)}1` };
-  expect([1, 2].map(() => tracing.start("work", "server", origin).context.sampled)).toEqual([true, false]);
+  const { tracing } = recordedTracing({ ratio: 0.01, random: () => draws.shift() ?? 1 });
+  const headers: Record<string, string> = { traceparent: `00-${"0".repeat(31)}1-${SPAN}-01` };
+  const isRecorded = () => tracing.accept((name) => headers[name], "stranger") !== undefined;
+  expect([isRecorded(), isRecorded()]).toEqual([true, false]);
 });
 
-test("a trace that begins here has the id that it is given", () => {
-  const { tracing, spans } = recordedTracing();
-  tracing.start("work", "server", { traceId: TRACE }).end();
-  expect(spans()).toMatchObject([{ traceId: TRACE, parentId: undefined }]);
-});
-
-test("what is not recorded goes on under its caller's span", () => {
+test("work may lead to other traces, and fail", () => {
   const { tracing, spans } = recordedTracing({ ratio: 0 });
-  const root = tracing.start("work", "server", undefined);
-  root.set({ a: 1 });
-  root.fail("500");
-  root.link(root.context);
-  root.end();
-  expect(root.context).toMatchObject({ sampled: false, spanId: expect.stringMatching(/^[\da-f]{16}$/) });
-  expect(tracing.start("more", "internal", root.context).context).toEqual(root.context);
-  expect(spans()).toEqual([]);
-});
-
-test("what is done for recorded traces is recorded", () => {
-  const { tracing, spans } = recordedTracing({ ratio: 0 });
-  const span = tracing.start("recovery", "internal", undefined, {}, [{ traceId: TRACE, spanId: SPAN, sampled: true }]);
-  span.link({ traceId: TRACE.replace("1", "a"), spanId: SPAN, sampled: true });
+  const span = tracing.start("recovery", "internal", undefined, {}, [{ traceId: TRACE, spanId: SPAN }]);
+  span.link({ traceId: TRACE.replace("1", "a"), spanId: SPAN });
+  span.set({ units: 2 });
   span.fail("Error");
   span.end();
   expect(spans()).toMatchObject([
-    { links: [TRACE, TRACE.replace("1", "a")], hasFailed: true, attributes: { "error.type": "Error" } },
+    {
+      traceId: expect.not.stringMatching(TRACE),
+      links: [TRACE, TRACE.replace("1", "a")],
+      hasFailed: true,
+      attributes: { units: 2, "error.type": "Error" },
+    },
   ]);
 });

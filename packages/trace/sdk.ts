@@ -43,35 +43,34 @@ export function createTracing(
   );
   const ids = new RandomIdGenerator();
   /** The id of the trace that the next span begins. */
-  let begun = "";
+  let next = "";
   const provider = new TracerProvider({
     resource: resourceFromAttributes(resource),
     // What is not recorded does not come here.
     sampler: new AlwaysOnSampler(),
-    idGenerator: { generateTraceId: () => begun, generateSpanId: () => ids.generateSpanId() },
+    idGenerator: { generateTraceId: () => next, generateSpanId: () => ids.generateSpanId() },
     spanProcessors: [processor],
   });
   const tracer = provider.getTracer("petstore");
 
   return {
-    accept(header, sender) {
+    accept(header, sender, begun) {
       const parent = readTraceparent(header(TRACEPARENT));
-      if (!parent) return undefined;
-      const decides = sender === "own process" || (sender === "trusted proxy" && followsCallers);
-      const { sampled } = parent;
-      return { ...parent, sampled: decides ? sampled : undefined, state: readTracestate(header(TRACESTATE)) };
+      const isOwn = sender === "own process";
+      if (isOwn && !parent) return undefined;
+      const isDecided = isOwn || (sender === "trusted proxy" && followsCallers);
+      // By chance and not by its id, which its caller may have chosen.
+      const isRecorded = parent && isDecided ? parent.sampled : random() < ratio;
+      if (!isRecorded) return undefined;
+      if (!parent) return { traceId: begun ?? ids.generateTraceId() };
+      return { traceId: parent.traceId, spanId: parent.spanId, state: readTracestate(header(TRACESTATE)) };
     },
 
     start(name, kind, origin = { traceId: ids.generateTraceId() }, attributes = {}, links = []) {
       const { traceId, spanId, state } = origin;
-      // By chance and not by its id, which its caller may have chosen. What it links to is recorded, so the story is whole.
-      const sampled = origin.sampled ?? (links.length > 0 || random() < ratio);
-      if (!sampled) return unrecorded({ traceId, spanId: spanId ?? ids.generateSpanId(), sampled, state });
-      begun = traceId;
+      next = traceId;
       const parent =
-        spanId === undefined
-          ? ROOT_CONTEXT
-          : trace.setSpanContext(ROOT_CONTEXT, inSdk({ traceId, spanId, sampled, state }));
+        spanId === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, inSdk({ traceId, spanId, state }));
       const options = { kind: kinds[kind], attributes, links: links.map((link) => ({ context: inSdk(link) })) };
       return new Recorded(tracer.startSpan(name, options, parent), state);
     },
@@ -84,19 +83,11 @@ export function createTracing(
   };
 }
 
-const inSdk = ({ traceId, spanId, sampled, state }: TraceContext): SpanContext => ({
+const inSdk = ({ traceId, spanId, state }: TraceContext): SpanContext => ({
   traceId,
   spanId,
-  traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+  traceFlags: TraceFlags.SAMPLED,
   ...(state !== undefined && { traceState: createTraceState(state) }),
-});
-
-const unrecorded = (context: TraceContext): Span => ({
-  context,
-  set() {},
-  link() {},
-  fail() {},
-  end() {},
 });
 
 class Recorded implements Span {
@@ -105,7 +96,7 @@ class Recorded implements Span {
 
   constructor(span: ApiSpan, state: string | undefined) {
     const { traceId, spanId } = span.spanContext();
-    this.context = { traceId, spanId, sampled: true, state };
+    this.context = { traceId, spanId, state };
     this.#span = span;
   }
   set(attributes: Attributes): void {

@@ -5,17 +5,15 @@ export type Kind = "server" | "client" | "internal";
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
-/** A trace that work comes to belong to: one that its caller is part of, or one that begins with it. */
-export interface Origin extends Partial<Omit<TraceContext, "traceId">> {
+/** A trace that is to be recorded: one that a caller is part of, or with its id alone one that begins here. */
+export interface Origin extends Partial<TraceContext> {
   readonly traceId: string;
-  /** Undefined where it is to be decided here. */
-  readonly sampled?: boolean | undefined;
 }
 
 /** Who sent a traceparent. A stranger may say which trace it is, but not that it is recorded. */
 export type Sender = "own process" | "trusted proxy" | "stranger";
 
-/** A piece of work that is under way. In a trace that is not recorded it is nothing but its context. */
+/** A piece of work that is under way. */
 export interface Span {
   readonly context: TraceContext;
   set(attributes: Attributes): void;
@@ -27,8 +25,12 @@ export interface Span {
 }
 
 export interface Tracing {
-  /** The trace that a request belongs to by its headers. Undefined without a valid traceparent. */
-  accept(header: (name: string) => string | null | undefined, sender: Sender): Origin | undefined;
+  /**
+   * The trace that a request belongs to by its headers, or one that it begins, which is called `begun`. Undefined for one that
+   * is not recorded: then nothing is known of it further on. What the system's own processes ask for without a traceparent is
+   * no part of a trace.
+   */
+  accept(header: (name: string) => string | null | undefined, sender: Sender, begun?: string): Origin | undefined;
   /** Begins a span, of a new trace if there is no origin. */
   start(
     name: string,

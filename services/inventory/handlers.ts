@@ -104,8 +104,7 @@ export function createInventoryHandlers(context: InventoryContext): Implementati
       const [id, order] = [storedId(petId), storedId(orderId)];
       if (id === undefined || order === undefined) return notFound;
       if (!TAG.test(tag)) throw new DomainError("VALIDATION_FAILED", "must be letters and digits", { path: "tag" });
-      const traceparent = call.trace?.sampled ? toTraceparent(call.trace) : undefined;
-      const decide = reserve(order, quantity, tag, traceparent);
+      const decide = reserve(order, quantity, tag, call.trace && toTraceparent(call.trace));
       const { outcome, entry } = await change(id, decide, "inventory.reserved", call);
       const isFenced = outcome === "FENCED" && entry;
       return { outcome: Outcome[outcome], ...(isFenced ? { highestOrderId: BigInt(highestOrder(entry)) } : {}) };

@@ -134,10 +134,9 @@ export function createPublisher(context: PublisherContext): Publisher {
     try {
       const due = [...batch.values()].map(({ newest }) => newest);
       const [of, ...by] = [...batch.values()].flatMap(({ changedBy }) => changedBy ?? []);
-      const callContext = background(context, "publisher");
-      const applied = of
-        ? await tracedWork(context, "inventory.publish", { of, by }, callContext, (traced) => send(due, traced))
-        : await send(due, callContext);
+      const work = (callContext: CallContext) => send(due, callContext);
+      const around = background(context, "publisher");
+      const applied = await tracedWork(context, "inventory.publish", { of, by }, around, work);
       for (const [petId, { end }] of batch)
         if (applied.has(petId)) end.resolve();
         else end.reject(new Error("Pet could not change the pet"));

@@ -22,8 +22,7 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
     const result = await entries.update(id, onceCleared(decide, publisher.publishedRev(id)), callContext);
     await deps.failpoint(failpoint);
     if (result.entry) highestOrder.note(result.entry);
-    const { trace } = callContext;
-    if (result.entry?.pending) publisher.notify(result.entry, trace?.sampled ? trace : undefined);
+    if (result.entry?.pending) publisher.notify(result.entry, callContext.trace);
     return result;
   };
   const commitOrder: InventoryContext["commitOrder"] = async (id, order, units, callContext) => {

@@ -36,10 +36,12 @@ export const traceOf = (doc: Traced): TraceContext | undefined => readTraceparen
 export function tracedStore(store: Store, tracing: Tracing | undefined, system: string): Store {
   if (!tracing) return store;
 
-  /** `work` gets the options of the operation. Only those that come with a call of a recorded trace have a span. */
-  async function run<R>(operation: string, target: string, options: CallOptions | undefined, work: () => Promise<R>) {
-    const { trace } = (options ?? {}) as Partial<CallContext>;
-    if (!trace?.sampled) return work();
+  function run<R>(operation: string, target: string, options: CallOptions | undefined, work: () => Promise<R>) {
+    const trace = traceOfCall(options);
+    return trace ? recorded(operation, target, trace, work) : work();
+  }
+
+  async function recorded<R>(operation: string, target: string, trace: TraceContext, work: () => Promise<R>) {
     const span = (tracing as Tracing).start(`${operation} ${target}`, "client", trace, {
       [ATTR_DB_SYSTEM_NAME]: system,
       [ATTR_DB_COLLECTION_NAME]: target,
@@ -84,8 +86,8 @@ export function tracedStore(store: Store, tracing: Tracing | undefined, system: 
 }
 
 function withTrace<T extends Doc, R>(decide: Decide<T, R>, options: CallOptions | undefined): Decide<T, R> {
-  const { trace } = (options ?? {}) as Partial<CallContext>;
-  if (!trace?.sampled) return decide;
+  const trace = traceOfCall(options);
+  if (!trace) return decide;
   const traceparent = toTraceparent(trace);
   return (doc, rev) => {
     const decision = decide(doc, rev);
@@ -93,5 +95,8 @@ function withTrace<T extends Doc, R>(decide: Decide<T, R>, options: CallOptions 
     return put({ ...decision.doc, trace: { rev, traceparent } }, decision.result);
   };
 }
+
+/** The options of an operation are those of its call. */
+const traceOfCall = (options: CallOptions | undefined) => (options as Partial<CallContext> | undefined)?.trace;
 
 const isFailure = (error: unknown): error is Error => error instanceof Unavailable || error instanceof Corrupt;

@@ -13,11 +13,11 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
   if (!tracing) return next;
   const server = url === undefined ? {} : addressOf(new URL(url));
 
-  /** Undefined for a call outside of traces, and in one that is not recorded. */
+  /** Undefined for a call that is no part of a trace. */
   function begin(method: DescMethod, init: HeadersInit | undefined) {
     const headers = plain(init);
     const parent = readTraceparent(headers[TRACEPARENT]);
-    if (!parent?.sampled) return undefined;
+    if (!parent) return undefined;
     const name = methodName(method);
     const origin = { ...parent, state: headers[TRACESTATE] };
     const span = (tracing as Tracing).start(name, "client", origin, { ...spanAttributes(name), ...server });
@@ -25,19 +25,22 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
   }
   const failed = (span: Span, thrown: unknown) => noteFailure(span, thrown, () => true);
 
+  async function answered<A>(span: Span, answer: Promise<A>): Promise<A> {
+    try {
+      return await answer;
+    } catch (thrown) {
+      failed(span, thrown);
+      throw thrown;
+    } finally {
+      span.end();
+    }
+  }
+
   return {
-    async unary(method, signal, timeoutMs, init, input, contextValues) {
+    unary(method, signal, timeoutMs, init, input, contextValues) {
       const begun = begin(method, init);
       if (!begun) return next.unary(method, signal, timeoutMs, init, input, contextValues);
-      const { span, headers } = begun;
-      try {
-        return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
-      } catch (thrown) {
-        failed(span, thrown);
-        throw thrown;
-      } finally {
-        span.end();
-      }
+      return answered(begun.span, next.unary(method, signal, timeoutMs, begun.headers, input, contextValues));
     },
     async stream(method, signal, timeoutMs, init, input, contextValues) {
       const begun = begin(method, init);

@@ -26,7 +26,7 @@ export interface Incoming {
   readonly principal?: Principal | undefined;
   /** Whether it comes from a proxy that the operator trusts. */
   readonly isProxy?: boolean | undefined;
-  /** Where the call is in a trace. */
+  /** Where the call is in a trace that is recorded. */
   readonly trace?: TraceContext | undefined;
 }
 

@@ -1,5 +1,5 @@
 /** A span for each call that a dispatcher runs, from its admission to its answer. */
-import type { DescMethod, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   ATTR_RPC_METHOD,
@@ -57,15 +57,29 @@ export function traced(
   function begin(method: DescMethod, incoming: Incoming): Span | undefined {
     if (!isTraced(method)) return undefined;
     const sender = isOwn(incoming) ? "own process" : incoming.isProxy ? "trusted proxy" : "stranger";
-    const name = methodName(method);
     const origin = tracing?.accept((header) => incoming.headers.get(header), sender);
-    // Background work that is no part of a trace must not begin one at each process that it calls.
-    if (!origin && sender === "own process") return undefined;
-    return tracing?.start(name, "server", origin, spanAttributes(name));
+    const name = methodName(method);
+    return origin && tracing?.start(name, "server", origin, spanAttributes(name));
   }
   const fail = (span: Span, thrown: unknown) => noteFailure(span, thrown, (code) => FAULTS.has(code));
 
-  async function* whole(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream, span: Span) {
+  async function recorded(method: DescMethodUnary, request: Message, incoming: Incoming, span: Span) {
+    try {
+      return await invoke(method, request, { ...incoming, trace: span.context });
+    } catch (thrown) {
+      fail(span, thrown);
+      throw thrown;
+    } finally {
+      span.end();
+    }
+  }
+
+  async function* recordedStream(
+    method: DescMethodServerStreaming,
+    request: Message,
+    incoming: IncomingStream,
+    span: Span,
+  ) {
     try {
       yield* stream(method, request, { ...incoming, trace: span.context });
     } catch (thrown) {
@@ -77,24 +91,13 @@ export function traced(
   }
 
   return {
-    async invoke(method, request, incoming) {
+    invoke(method, request, incoming) {
       const span = begin(method, incoming);
-      if (!span) return invoke(method, request, incoming);
-      try {
-        return await invoke(method, request, { ...incoming, trace: span.context });
-      } catch (thrown) {
-        fail(span, thrown);
-        throw thrown;
-      } finally {
-        span.end();
-      }
+      return span ? recorded(method, request, incoming, span) : invoke(method, request, incoming);
     },
     stream(method, request, incoming) {
       const span = begin(method, incoming);
-      if (!span) return stream(method, request, incoming);
-      // A generator more for each stream would be memory that only its span needs.
-      if (!span.context.sampled) return stream(method, request, { ...incoming, trace: span.context });
-      return whole(method, request, incoming, span);
+      return span ? recordedStream(method, request, incoming, span) : stream(method, request, incoming);
     },
   };
 }
