@@ -15,6 +15,9 @@ const METHODS: ReadonlySet<string | undefined> = new Set([
 /** A request, and the template of its path once that is known. Without one it asks for nothing that there is. */
 type Noted = IncomingMessage & { route?: string; readonly stream?: ServerResponse };
 
+/** A name for each method of few. */
+export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
+
 declare module "fastify" {
   interface FastifyInstance {
     /** Counts a request that a layer refused. */
@@ -28,8 +31,7 @@ export function recordRequests(
 ) {
   function record(request: Noted, status: number, since: number): void {
     const { method, route = "" } = request;
-    const known = METHODS.has(method) ? (method as string) : "_OTHER";
-    requests.of(known, route, `${status}`).record((now() - since) / 1000, traceOf(request));
+    requests.of(methodName(method), route, `${status}`).record((now() - since) / 1000, traceOf(request));
   }
 
   return {

@@ -44,7 +44,8 @@ export async function serve(config: GatewayConfig, stack: AsyncDisposableStack):
   return { log: common.log, url, stopLimitMs: lameDuckMs + STOP_LIMIT_MS };
 }
 
-export interface GatewayParts extends Pick<Common, "log" | "time" | "tracing" | "admin" | "metrics" | "authentication" | "tls"> {
+export interface GatewayParts
+  extends Pick<Common, "log" | "time" | "tracing" | "admin" | "metrics" | "authentication" | "tls"> {
   readonly pathTo: PathTo;
   /** By default there are those of FAULTS_FILE. */
   readonly faults?: Faults | undefined;

@@ -31,7 +31,7 @@ test("a request is a span of its caller's trace, and the calls for it are below 
   const { headers } = await gateway.call("/pets/7?secret=1", { headers: { ...sampled, tracestate: "foo=1" } });
   const [span] = await gateway.ended(1);
   expect(span).toMatchObject({
-    name: "GET /pets/:petId",
+    name: "GET /pets/{petId}",
     kind: "server",
     traceId: TRACE,
     parentId: SPAN,
@@ -40,7 +40,7 @@ test("a request is a span of its caller's trace, and the calls for it are below 
   expect(span?.attributes).toEqual({
     "http.request.method": "GET",
     "http.response.status_code": 200,
-    "http.route": "/pets/:petId",
+    "http.route": "/pets/{petId}",
     "url.path": "/pets/7",
     "url.scheme": "http",
   });

@@ -8,12 +8,12 @@ import {
   ATTR_HTTP_ROUTE,
   ATTR_URL_PATH,
   ATTR_URL_SCHEME,
-  HTTP_REQUEST_METHOD_VALUE_OTHER,
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
 import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
+import { CALLER_LEFT, methodName } from "./requests.ts";
 
 export interface TracesOptions {
   /** Undefined where traces are off. */
@@ -29,10 +29,8 @@ declare module "fastify" {
   }
 }
 
-const METHODS: ReadonlySet<string> = new Set([
-  ...["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
-  ...["OPTIONS", "CONNECT", "TRACE"],
-]);
+/** For the exemplars of metrics. */
+type Traced = IncomingMessage & { trace?: TraceContext };
 
 /** Probes have no span. The others' trace is in the request, and from there in the calls made for it and in the log. */
 export const traceRequests =
@@ -55,7 +53,7 @@ export const traceRequests =
       const { name, attributes } = about(request);
       const span = tracing.start(name, "server", origin, attributes);
       request.span = span;
-      request.trace = span.context;
+      request.trace = (raw as Traced).trace = span.context;
       (request.log as Logger).setBindings(traceIds(span.context) as object);
       recorded.set(id, span.context);
       done();
@@ -66,10 +64,11 @@ export const traceRequests =
       if (first) span?.link(first);
       done();
     });
-    app.addHook("onResponse", ({ id, span }, { statusCode }, done) => {
+    app.addHook("onResponse", ({ id, span }, { raw, statusCode }, done) => {
       if (!span) return done();
-      span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: statusCode });
-      if (statusCode >= 500) span.fail(`${statusCode}`);
+      const status = raw.headersSent ? statusCode : CALLER_LEFT;
+      span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: status });
+      if (status >= 500) span.fail(`${status}`);
       span.end();
       // Not at once: those that the same call answers are sent in this turn, too.
       setImmediate(() => recorded.get(id) === span.context && recorded.delete(id));
@@ -78,8 +77,8 @@ export const traceRequests =
   };
 
 function about({ method, originalUrl, routeOptions, raw }: FastifyRequest) {
-  const known = METHODS.has(method) ? method : HTTP_REQUEST_METHOD_VALUE_OTHER;
-  const route = routeOptions.url;
+  const known = methodName(method);
+  const route = routeOptions.config.template ?? routeOptions.url;
   return {
     name: route === undefined ? known : `${known} ${route}`,
     attributes: {

@@ -11,7 +11,7 @@ const OPEN = gauge("open_calls", "Calls that are under way.", ["method"]);
 
 const NOW = 1_700_000_000_250;
 const start = () => createRegistry(() => NOW);
-const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16), sampled: true };
+const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16) };
 
 test("a value is in the first bucket whose bound it does not exceed", () => {
   const registry = start();
@@ -32,7 +32,7 @@ test("OpenMetrics has units, counters without their suffix, exemplars, and an en
   const registry = start();
   const { of } = registry.histogram(DURATION);
   of("Get", "ok").record(0.7, trace);
-  of("Get", "ok").record(0.8, { ...trace, sampled: false });
+  of("Get", "ok").record(0.8, undefined);
   of("Get", "ok").record(9);
   registry.counter(CALLS).of("Get", "ok").add();
   expect(registry.text("openmetrics")).toBe(`# HELP call_duration_seconds How long calls took.

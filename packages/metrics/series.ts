@@ -1,10 +1,9 @@
 /** What is recorded under one combination of labels. Recording writes into typed arrays and allocates nothing. */
 
-/** The trace that a value belongs to. Only one that is sampled can be looked up, and so becomes an exemplar. */
+/** The trace that a value belongs to, if that is recorded: so it can be looked up, and becomes an exemplar. */
 export interface Trace {
   readonly traceId: string;
   readonly spanId: string;
-  readonly sampled: boolean;
 }
 
 export interface CounterSeries {
@@ -26,7 +25,7 @@ export interface HistogramSeries {
   record(value: number, trace?: Trace): void;
   /** How many values are in the bucket alone, without those of smaller ones. */
   inBucket(bucket: number): number;
-  /** The last sampled value of a bucket, if there is any. */
+  /** The last value of a bucket with a trace, if there is any. */
   exemplar(bucket: number): Exemplar | undefined;
   sum(): number;
 }
@@ -53,7 +52,7 @@ export function histogramSeries(bounds: readonly number[], clock: () => number):
       while (bucket < last && value > (upper[bucket] as number)) bucket++;
       (counts[bucket] as number)++;
       (total[0] as number) += value;
-      if (trace === undefined || !trace.sampled) return;
+      if (trace === undefined) return;
       traces[bucket] = trace;
       values[bucket] = value;
       times[bucket] = clock();

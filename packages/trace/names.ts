@@ -16,5 +16,4 @@ export const ATTR_SERVICE_NAME = "service.name";
 export const ATTR_SERVICE_NAMESPACE = "service.namespace";
 export const ATTR_URL_PATH = "url.path";
 export const ATTR_URL_SCHEME = "url.scheme";
-export const HTTP_REQUEST_METHOD_VALUE_OTHER = "_OTHER";
 export const RPC_SYSTEM_NAME_VALUE_CONNECTRPC = "connectrpc";

@@ -1,6 +1,7 @@
 /** A span for each call that a dispatcher runs, from its admission to its answer. */
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
 import {
   ATTR_RPC_METHOD,
   ATTR_RPC_RESPONSE_STATUS_CODE,
@@ -35,13 +36,9 @@ export const spanAttributes = (method: string) => ({
   [ATTR_RPC_METHOD]: method,
 });
 
-/** As Connect writes a code: "not_found". */
-export const codeName = (code: Code): string =>
-  (Code[code] ?? `${code}`).replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
-
 export function noteFailure(span: Span, thrown: unknown, isFault: (code: Code) => boolean): void {
   const { code } = ConnectError.from(thrown);
-  const name = codeName(code);
+  const name = codeToString(code);
   span.set({ [ATTR_RPC_RESPONSE_STATUS_CODE]: name });
   if (isFault(code)) span.fail(name);
 }
