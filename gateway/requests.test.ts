@@ -35,7 +35,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
         return [key, Number(line.split(" ").at(-1))];
       }),
     );
-  return { ...gateway, counts, lines };
+  return { ...gateway, metrics, counts, lines };
 }
 
 test("operations, RPCs, what there is not, what is refused and what is malformed", async () => {
@@ -89,6 +89,23 @@ test("what the layers refuse, at both endpoints", async () => {
     "POST /api/petstore.pet.v1.PetService/GetPet 429": 1,
   });
   expect(lines("petstore_refused_total")).toEqual(['petstore_refused_total{reason="RATE_LIMITED"} 3']);
+});
+
+test("the trace of a request, if it has one, is an exemplar", async () => {
+  const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16), sampled: true };
+  const { call, metrics } = await start({
+    plugins: [
+      async (app) => {
+        app.get("/traced", async (request) => {
+          Object.assign(request, { trace });
+          return {};
+        });
+      },
+    ],
+  });
+  await call("/traced");
+  const exemplar = `# {trace_id="${trace.traceId}",span_id="${trace.spanId}"}`;
+  await expect.poll(() => metrics.text("openmetrics")).toContain(exemplar);
 });
 
 test("a caller who leaves, by HTTP/1.1 and by HTTP/2", async () => {

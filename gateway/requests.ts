@@ -1,7 +1,7 @@
 /** Records every request once, at the end of its answer: how it was answered, refused, or left by its caller. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { HttpError, isGone, type Operation } from "connect-transcoder";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type Metrics, traceOf } from "../processes/metrics.ts";
 
 /** The status of a request that got no answer because its caller left, as nginx has it. */
@@ -12,8 +12,11 @@ const METHODS: ReadonlySet<string | undefined> = new Set([
   ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
 ]);
 
-/** A request, and the template of its path once that is known. Without one it asks for nothing that there is. */
-type Noted = IncomingMessage & { route?: string; readonly stream?: ServerResponse };
+/**
+ * A request, as Fastify has it if it comes that far, and the template of its path once that is known. Without one it asks for
+ * nothing that there is.
+ */
+type Noted = IncomingMessage & { arrived?: FastifyRequest; route?: string; readonly stream?: ServerResponse };
 
 /** A name for each method of few. */
 export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
@@ -30,8 +33,8 @@ export function recordRequests(
   { basePath }: { readonly basePath: string },
 ) {
   function record(request: Noted, status: number, since: number): void {
-    const { method, route = "" } = request;
-    requests.of(methodName(method), route, `${status}`).record((now() - since) / 1000, traceOf(request));
+    const { method, route = "", arrived } = request;
+    requests.of(methodName(method), route, `${status}`).record((now() - since) / 1000, traceOf(arrived));
   }
 
   return {
@@ -56,9 +59,12 @@ export function recordRequests(
       app.decorate("countRefusal", (error) => {
         if (error instanceof HttpError) countRefusal(error.code);
       });
-      app.addHook("onRequest", ({ raw, routeOptions: { url, config } }, _reply, done) => {
+      app.addHook("onRequest", (request, _reply, done) => {
+        const { url, config } = request.routeOptions;
         const route = config.template ?? url;
-        if (route !== undefined) (raw as Noted).route = route;
+        const noted: Noted = request.raw;
+        noted.arrived = request;
+        if (route !== undefined) noted.route = route;
         if (config.endingHeaders && route !== undefined) deprecated.of(route).add();
         done();
       });
