@@ -43,8 +43,8 @@ const creating: Guarded = {
     },
     {
       guard: "all attempts under a key have one tag",
-      find: "sha256(_id + fingerprint)",
-      put: "sha256(String(random()))",
+      find: "sha256(key + fingerprint)",
+      put: "sha256(key + Math.random())",
     },
     {
       guard: "attempts without a key have each a tag of its own",
