@@ -32,6 +32,8 @@ export function recordRequests(
   { requests, deprecated, countRefusal, now }: Metrics,
   { basePath }: { readonly basePath: string },
 ) {
+  const routeOf = ({ path }: Operation) => basePath + path;
+
   function record(request: Noted, status: number, since: number): void {
     const { method, route = "", arrived } = request;
     requests.of(methodName(method), route, `${status}`).record((now() - since) / 1000, traceOf(arrived));
@@ -51,7 +53,7 @@ export function recordRequests(
       },
     /** Notes what a request asks for that Fastify does not see. */
     note(request: Noted, operation: Operation): void {
-      request.route = basePath + operation.path;
+      request.route = routeOf(operation);
       countRefusal("OVERLOADED");
     },
     /** Notes what all others ask for. */
@@ -61,7 +63,7 @@ export function recordRequests(
       });
       app.addHook("onRequest", (request, _reply, done) => {
         const { url, config } = request.routeOptions;
-        const route = config.template ?? url;
+        const route = config.operation ? routeOf(config.operation) : url;
         const noted: Noted = request.raw;
         noted.arrived = request;
         if (route !== undefined) noted.route = route;

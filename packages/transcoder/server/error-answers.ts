@@ -16,8 +16,6 @@ declare module "fastify" {
     operation?: Operation;
     /** The headers of an operation that is on its way out, for a request's target. */
     endingHeaders?: ((target: string) => Record<string, string>) | undefined;
-    /** The path of an operation, with the names of its parameters in braces. */
-    template?: string;
   }
 }
 

@@ -61,7 +61,7 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
   app.route({
     method: operation.verb,
     url: basePath + operation.segments.map(routePart).join(""),
-    config: { operation, endingHeaders, template: basePath + operation.path },
+    config: { operation, endingHeaders },
     // Returns a promise only if something has to be waited for: one costs as much as all these checks.
     onRequest: (request, reply, done): Promise<void> | void => {
       if (endingHeaders) reply.headers(endingHeaders(request.originalUrl));
