@@ -10,9 +10,13 @@ import type { GatewayOptions } from "./app.ts";
 import { sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
+let waiting = 0;
 const pets = servedInProcess(PetService, {
   getPet: () => ({ pet: { id: 1n, name: "Rex", etag: '"1"' } }),
-  listPets: () => new Promise(() => {}), // never answers
+  listPets: () => {
+    waiting++;
+    return new Promise(() => {}); // never answers
+  },
 });
 
 async function start(options: Partial<GatewayOptions> = {}) {
@@ -114,8 +118,8 @@ test("a caller who leaves, by HTTP/1.1 and by HTTP/2", async () => {
   request.end();
   const session = connect(base);
   onTestFinished(() => session.destroy());
-  const stream = session.request({ ":path": "/api/pets" }).on("error", () => {});
-  await new Promise((resolve) => setTimeout(resolve, 200)); // until both have arrived, most likely
+  const stream = session.request({ ":path": "/api/pets?limit=7" }).on("error", () => {});
+  await expect.poll(() => waiting).toBe(2);
   request.destroy();
   stream.close(constants.NGHTTP2_CANCEL);
   await expect.poll(counts).toEqual({ "GET /api/pets 499": 2 });
