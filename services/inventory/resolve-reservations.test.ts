@@ -25,6 +25,7 @@ let isDown: (reservations: readonly Reservation[]) => boolean;
 let listMs: number;
 let time: ReturnType<typeof testClock>;
 let service: TestService;
+let unsettled: (() => number) | undefined;
 beforeEach(async () => {
   [states, asked, isDown, listMs, time] = [new Map(), [], () => false, 0, testClock()];
   const orders = {
@@ -50,7 +51,11 @@ beforeEach(async () => {
   // The entries are read in the order of their pets.
   const random = () => 0;
   service = await startTestService(
-    (deps) => createInventoryService({ ...deps, random, store: slow(deps.store) }, peers),
+    async (deps) => {
+      const module = await createInventoryService({ ...deps, random, store: slow(deps.store) }, peers);
+      ({ unsettled } = module.countable);
+      return module;
+    },
     time,
   );
 });
@@ -74,6 +79,29 @@ async function settle() {
   time.advance(6_000);
   await service.runWorkers();
 }
+
+test("what could not be asked about is unsettled until it is known better", async () => {
+  await stock(1n, 7n, 8n);
+  isDown = () => true;
+  await settle();
+  expect(unsettled?.()).toBe(2);
+  time.advance(2_000);
+  await service.runWorkers(); // nothing is old enough
+  expect(unsettled?.()).toBe(2);
+  isDown = () => false;
+  states.set(7n, ENDED);
+  time.advance(6_000);
+  await service.runWorkers();
+  expect(unsettled?.()).toBe(0);
+  isDown = () => true;
+  time.advance(6_000);
+  await settle();
+  expect(unsettled?.()).toBe(1);
+  await internal().release({ petId: 1n, orderId: 8n });
+  await settle(); // the two that were read before
+  await settle();
+  expect(unsettled?.()).toBe(0);
+});
 
 describe("a reservation", () => {
   test("is asked about when this process has seen it for 6 seconds", async () => {

@@ -100,8 +100,10 @@ export function createReservationsWorker(context: InventoryContext): Reservation
         const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);
         const due = waiting.splice(0, Math.min(MAX_ASKED, young < 0 ? waiting.length : young));
         await look();
-        unsettled = due.length; // until it is known better
-        if (due.length > 0) await resolve(due.map(({ reservation }) => reservation));
+        if (due.length > 0) {
+          unsettled = due.length; // until it is known better
+          await resolve(due.map(({ reservation }) => reservation));
+        } else if (waiting.length === 0) unsettled = 0;
         return due.length;
       },
     },
