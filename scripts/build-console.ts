@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { getOption } from "@bufbuild/protobuf";
@@ -63,6 +64,7 @@ export interface HttpOperation {
 }
 export const operations: readonly HttpOperation[] = ${JSON.stringify(operations, null, 2)};
 export const statuses: Readonly<Record<string, number>> = ${JSON.stringify(Object.fromEntries(statuses), null, 2)};
+export const phrases: Readonly<Record<number, string>> = ${JSON.stringify(STATUS_CODES, null, 2)};
 `,
   );
 }

@@ -3,6 +3,7 @@
  * origin. A hidden page holds no connection.
  */
 import { batch } from "@preact/signals";
+import { sleep } from "../../packages/client/petstore.ts";
 import { baseUrl, petstore } from "../petstore.ts";
 import { type Kind, missed, tell } from "../records/changes.ts";
 import { isAsked, ofCaller, sessions } from "../session.ts";
@@ -29,17 +30,6 @@ function take(event: LiveEvent): void {
     tell({ kind, record, isDeleted: type === "deleted", isOwn: false });
   });
 }
-
-const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done); // otherwise each attempt would leave one behind
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 
 const newFollowing = () =>
   createFollowing({

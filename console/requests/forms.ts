@@ -65,9 +65,7 @@ function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: P
   const { protocol, hostname, port } = new URL(baseUrl);
   const isTls = protocol === "https:";
   const own = Number(port || (isTls ? 443 : 80)) + (PORTS[/^petstore\.(\w+)\./.exec(rpc)?.[1] ?? ""] ?? 0);
-  const address = `${hostname}:${own}`;
   const credential = isAsking ? [CREDENTIAL] : [];
-  const atService = `gRPC is spoken by the service itself, where it is on ${own} as npm start has it.`;
   return [
     {
       name: "gRPC",
@@ -75,14 +73,9 @@ function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: P
         "npx buf curl --protocol grpc",
         ...(isTls ? [] : ["--http2-prior-knowledge"]),
         ...credential,
-        `-d ${json} ${protocol}//${address}/${rpc}`,
+        `-d ${json} ${protocol}//${hostname}:${own}/${rpc}`,
       ].join(" "),
-      hint: atService,
-    },
-    {
-      name: "grpcurl",
-      text: ["grpcurl", ...(isTls ? [] : ["-plaintext"]), ...credential, `-d ${json} ${address} ${rpc}`].join(" "),
-      hint: atService,
+      hint: `gRPC is spoken by the service itself, where it is on ${own} as npm start has it.`,
     },
     {
       name: "Connect",

@@ -2,7 +2,7 @@
 import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../../packages/client/gen/google/rpc/error_details_pb.ts";
-import { type HttpOperation, operations, statuses } from "../gen/http.ts";
+import { type HttpOperation, operations, phrases, statuses } from "../gen/http.ts";
 import { type Exact, httpJson, shownValue, textOf } from "./json.ts";
 
 export interface HttpRequest {
@@ -94,27 +94,6 @@ export function requestText({ verb, target, headers, body }: HttpRequest, host: 
   if (body === undefined) return lines.join("\n");
   return `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, "")}`;
 }
-
-/** For the statuses that the contract has. */
-const phrases: Readonly<Record<number, string>> = {
-  200: "OK",
-  201: "Created",
-  204: "No Content",
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  409: "Conflict",
-  410: "Gone",
-  412: "Precondition Failed",
-  413: "Content Too Large",
-  422: "Unprocessable Content",
-  429: "Too Many Requests",
-  500: "Internal Server Error",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-};
 
 const phraseOf = (status: number): string => `${status} ${phrases[status] ?? ""}`.trim();
 

@@ -84,7 +84,8 @@ export function petstoreWith(options: PetstoreOptions, deps: Deps): Petstore {
 /** The longest delay that `setTimeout` takes: for a longer one Node fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+/** Resolves after so many milliseconds, or when the signal aborts. */
+export const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
