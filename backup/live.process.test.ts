@@ -147,7 +147,7 @@ test("what can't be looked at, and what is not understood, is 2; --help is 0", {
   expect(await data([], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("backup DIR") });
   expect(await data(["backup"], {})).toMatchObject({ code: 2 });
   expect(await data(["backup", "x", "--nonsense"], {})).toMatchObject({ code: 2 });
-  expect(await data(["copy", "--from", "a"], {})).toMatchObject({ code: 2 });
+  expect(await data(["copy"], {})).toMatchObject({ code: 2 });
   expect(await data(["backup", join(dir, "b"), "--store", "http://x"], {})).toMatchObject({ code: 2 });
   expect(await data(["backup", join(dir, "b")], { DATA_DIR })).toMatchObject({ code: 1 });
   expect(await data(["import", join(dir, "nothing.jsonl")], { DATA_DIR })).toMatchObject({ code: 2 });

@@ -18,8 +18,9 @@ const file = (path: string, log: number): StoreFile => ({
   },
 });
 const routes: AdminRoutes = new Map();
+const put = (body: string) => routes.get("PUT /store/copy")?.(body, new URLSearchParams());
 const ask = async (step: string, token?: unknown) =>
-  (await routes.get("PUT /store/copy")?.(JSON.stringify({ step, token }), new URLSearchParams())) as {
+  (await put(JSON.stringify({ step, token }))) as {
     status: number;
     body: Record<string, unknown>;
   };
@@ -72,5 +73,5 @@ test("a copy that nobody goes on with is over, and void", async () => {
 test("what is not understood is refused", async () => {
   const token = await begin();
   await expect(ask("jump", token)).rejects.toThrow(/must be begin, go on, hold, release or end/);
-  expect(() => routes.get("PUT /store/copy")?.("{", new URLSearchParams())).toThrow(/Send JSON/);
+  expect(() => put("{")).toThrow(/Send JSON/);
 });
