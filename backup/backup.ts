@@ -96,7 +96,7 @@ export async function copyFiles(from: string, to: string, environment: Environme
   await embedded.copyIdentity(from, to);
   using copied = openCopies(to);
   // A process that was started meanwhile is noticed here, too.
-  embedded.checkTogether(to, new Map([...copied.files].map(([service, db]) => [fileOf(service), db])));
+  for (const [service, db] of copied.files) embedded.checkTogether(join(to, fileOf(service)), db);
   const counts = await countsOf(recordsOf(copied.files));
   return { engine: "embedded", engineFormat: embedded.FORMAT, instant, counts };
 }

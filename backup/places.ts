@@ -70,7 +70,7 @@ export function openDirectory(directory: string): AtRest {
       return [service, db];
     }),
   );
-  checkTogether(directory, new Map([...files].map(([service, db]) => [fileOf(service), db])));
+  for (const [service, db] of files) checkTogether(join(directory, fileOf(service)), db);
   const all = stack.move();
   return { files, [Symbol.dispose]: () => all.dispose() };
 }

@@ -8,7 +8,7 @@ import { Corrupt, type Id, UnsupportedFormat, UnusableServer } from "../port.ts"
 import type { Entry, Records } from "../records.ts";
 import { checkServer, createClient } from "./connect.ts";
 import { byMajority } from "./database.ts";
-import { databaseName, FORMAT } from "./identity.ts";
+import { databaseName, FORMAT, formatProblem } from "./identity.ts";
 
 export { FORMAT };
 
@@ -32,7 +32,7 @@ export type Databases = Awaited<ReturnType<typeof openDatabases>>;
 /** Throws `UnusableServer` for a connection string, or a server, that can't be used, also if nothing answers there. */
 export async function openDatabases(uri: string, services: readonly string[]) {
   // Without a socket timeout: a page of a large collection may have to be read from the disk.
-  const client = createClient(uri, { socketTimeoutMS: 0 });
+  const client = createClient(uri, { appName: "petstore data", socketTimeoutMS: 0 });
   const database = (service: string) => client.db(databaseName(uri, service), byMajority);
   const about = (service: string) => database(service).collection<About>(ABOUT);
   try {
@@ -72,9 +72,8 @@ export async function openDatabases(uri: string, services: readonly string[]) {
         const name = databaseName(uri, service);
         if (format === undefined) throw new Corrupt(`There is no database ${name} of a petstore.`);
         if (fills !== undefined) throw new Corrupt(`The database ${name} is not complete: ${fills} was cut short.`);
-        if (format === FORMAT) continue;
-        const other = format > FORMAT ? "a newer petstore: upgrade this one" : "an older petstore";
-        throw new UnsupportedFormat(`The database ${name} was written by ${other}.`);
+        const problem = formatProblem(name, format);
+        if (problem !== undefined) throw new UnsupportedFormat(problem);
       }
     },
 

@@ -9,7 +9,8 @@ import { bytesOf, entryOf } from "../records.ts";
 import { COMPLETE, checkComplete } from "./checkpoints.ts";
 import { openFailure } from "./failures.ts";
 import { identify, logOf, openFile } from "./file.ts";
-import { carriedIdentity, FILE as IDENTITY } from "./identity.ts";
+import { carriedIdentity, checkBeside, FILE as IDENTITY } from "./identity.ts";
+import { quote } from "./table.ts";
 
 export { FORMAT } from "./file.ts";
 export { IDENTITY };
@@ -59,22 +60,8 @@ export function settle(path: string): void {
   db.exec("PRAGMA journal_mode = DELETE");
 }
 
-/** Throws `Corrupt` unless the files of a directory belong together. `files`: by their names. */
-export function checkTogether(directory: string, files: ReadonlyMap<string, DatabaseSync>): void {
-  const path = join(directory, IDENTITY);
-  if (!existsSync(path)) throw new Corrupt(`${path} is not there.`);
-  using identity = new DatabaseSync(path);
-  const { id } = identity.prepare("SELECT id FROM identity").get() as { id: string };
-  const times = identity.prepare("SELECT times FROM openings WHERE name = ?");
-  for (const [name, db] of files) {
-    const own = carriedIdentity(db);
-    if (own?.id !== id) throw new Corrupt(`${join(directory, name)} belongs to the files of another DATA_DIR.`);
-    const known = Number(times.get(name)?.times ?? 0);
-    // One more than is recorded: a process died before it could record that.
-    if (own.opened === known || own.opened === known + 1) continue;
-    throw new Corrupt(`${join(directory, name)} is of another time than the files beside it.`);
-  }
-}
+/** Throws `Corrupt` if an open file does not belong to the files beside it. */
+export const checkTogether = (path: string, db: DatabaseSync): void => checkBeside(path, carriedIdentity(db));
 
 /**
  * Gives the files of a directory, by name, an identity that no others have. So none of them is mistaken for one that was there before,
@@ -92,7 +79,6 @@ export function giveIdentity(directory: string, names: readonly string[]): void 
 
 /** The records of an open file. */
 export function recordsIn(db: DatabaseSync): Records {
-  const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
   const tables = db.prepare(
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%$%' AND name NOT LIKE 'sqlite_%' ORDER BY name",
   );

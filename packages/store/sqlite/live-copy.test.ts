@@ -62,7 +62,7 @@ async function copiedRows(logs: readonly number[]): Promise<number[]> {
     settle(at("copy", name));
     return openAtRest(at("copy", name));
   });
-  checkTogether(at("copy"), new Map(opened.map((db, i) => [NAMES[i] ?? "", db])));
+  for (const [i, db] of opened.entries()) checkTogether(at("copy", NAMES[i] ?? ""), db);
   const counts = await Promise.all(opened.map((db) => recordsIn(db).count("rows")));
   for (const db of opened) db.close();
   return counts;
