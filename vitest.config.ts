@@ -6,10 +6,11 @@ import { mongodReporter } from "./test/harness/missing-tools-reporter.ts";
 /** The engine that the whole petstore is tested on, when it is not the embedded one. */
 const store = process.env.PETSTORE_TEST_STORE;
 if (store && store !== "mongodb") throw new Error("PETSTORE_TEST_STORE is wrong: it can only be mongodb.");
-/** All that it can change. The tests of single parts, and those that bring their own MongoDB, would say the same again. */
+/** All that it can change. The tests of single parts, those that bring their own MongoDB, and those of alerts would say the same again. */
 const wholePetstore = () =>
   globSync("test/{api,attacks,faults}/*.test.ts").filter(
-    (path) => !path.endsWith("failover.test.ts") && /startPetstore\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
+    (path) =>
+      !/(alerts|failover)\.test\.ts$/.test(path) && /startPetstore\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
   );
 
 const besideTheCode =

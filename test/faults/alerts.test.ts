@@ -1,0 +1,120 @@
+/** The alerts beside a real Prometheus: what they are for is done to a petstore, and they fire, and end when it is over. */
+import { execFileSync } from "node:child_process";
+import { statfsSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { Thresholds } from "../../monitoring/objectives.ts";
+import { rulesOf } from "../../monitoring/rules.ts";
+import { processNames } from "../../processes/names.ts";
+import { mongodMissing, startReplicaSet } from "../harness/mongod.ts";
+import { type Petstore, type PetstoreOptions, startPetstore } from "../harness/petstore.ts";
+import { type Prometheus, prometheusMissing, startPrometheus } from "../harness/prometheus.ts";
+import { smallDiskMissing } from "../harness/small-disk.ts";
+
+/** The same rules, for those who can't wait for hours. */
+const soon: Thresholds = {
+  burns: [{ factor: 1, long: "15s", short: "5s" }],
+  down: "2s",
+  pendingSeconds: 2,
+  outboxSeconds: 2,
+  lasting: "1s",
+};
+const timeout = 600_000;
+/** How long an alert may take, in milliseconds. */
+const PATIENCE_MS = 120_000;
+
+interface Watched extends AsyncDisposable {
+  readonly petstore: Petstore;
+  readonly prometheus: Prometheus;
+  send(method: string, path: string, body?: object): Promise<number>;
+}
+
+async function startWatched(options: PetstoreOptions): Promise<Watched> {
+  await using stack = new AsyncDisposableStack();
+  const petstore = stack.use(await startPetstore({ ...options, env: { ADMIN_PORT: "" } }));
+  const targets = processNames.map((name) => `127.0.0.1:${Number(new URL(petstore.url(name)).port) + 100}`);
+  const prometheus = stack.use(await startPrometheus(targets, rulesOf(soon)));
+  const headers = { "content-type": "application/json" };
+  const opened = stack.move();
+  return {
+    petstore,
+    prometheus,
+    async send(method, path, body) {
+      const answer = await fetch(petstore.http + path, { method, headers, body: body ? JSON.stringify(body) : null });
+      await answer.arrayBuffer();
+      return answer.status;
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Loads it ten times a second, whether answers come or not, until these alerts fire; for no name, until none does. */
+async function untilFiring({ prometheus }: Watched, wanted: readonly string[], load: () => Promise<unknown>) {
+  const loading = setInterval(() => void load().catch(() => {}), 100);
+  try {
+    for (const until = Date.now() + PATIENCE_MS; ; await sleep(200)) {
+      const firing = await prometheus.firing();
+      if (wanted.length > 0 ? wanted.every((name) => firing.includes(name)) : firing.length === 0) return;
+      if (Date.now() > until) expect(firing).toEqual(wanted);
+    }
+  } finally {
+    clearInterval(loading);
+  }
+}
+const calm = (watched: Watched, load: () => Promise<unknown>) => untilFiring(watched, [], load);
+
+describe.skipIf(prometheusMissing)("alerts fire", () => {
+  test("for a killed process, and for what waits for it; for one that hangs", { timeout }, async () => {
+    await using watched = await startWatched({});
+    const { petstore, send } = watched;
+    const load = () => Promise.all(["/pets", "/categories"].map((path) => send("GET", path)));
+    expect(await send("POST", "/categories", { name: "dogs" })).toBe(201);
+    expect(await send("POST", "/pets", { name: "Rex", categoryId: 1 })).toBe(201);
+    expect(await send("PUT", "/store/inventory/1", { quantity: 1 })).toBe(200);
+    await calm(watched, load);
+
+    await petstore.kill("pet");
+    expect(await send("POST", "/store/orders", { petId: 1 })).toBe(201);
+    await untilFiring(watched, ["PetstoreDown", "PetstoreFailing", "PetstoreUnfinished", "PetstoreOutboxLag"], load);
+    await petstore.start("pet");
+    await calm(watched, load);
+
+    await petstore.kill("category", "SIGSTOP");
+    await untilFiring(watched, ["PetstoreDown", "PetstoreSlow"], load);
+    await petstore.kill("category", "SIGCONT");
+    await calm(watched, load);
+  });
+
+  test.skipIf(mongodMissing)("for a MongoDB that is stopped", { timeout }, async () => {
+    await using set = await startReplicaSet();
+    await using watched = await startWatched({ mongodbUri: set.uri });
+    const load = () => watched.send("POST", "/categories", { name: `${Math.random()}` });
+    await calm(watched, load);
+    const primary = await set.primary();
+    primary.signal("SIGKILL");
+    await untilFiring(watched, ["PetstoreFailing"], load);
+    await primary.restart();
+    await calm(watched, load);
+  });
+
+  test.skipIf(smallDiskMissing)("for a full disk", { timeout }, async () => {
+    const disk = await mkdtemp(join(tmpdir(), "petstore-"));
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]);
+    try {
+      await using watched = await startWatched({ dataDir: join(disk, "data") });
+      const load = () => watched.send("POST", "/categories", { name: `${Math.random()}` });
+      await calm(watched, load);
+      const { bavail, bsize } = statfsSync(disk);
+      writeFileSync(join(disk, "filler"), Buffer.alloc(bavail * bsize));
+      await untilFiring(watched, ["PetstoreFailing"], load);
+      await rm(join(disk, "filler"));
+      await calm(watched, load);
+    } finally {
+      execFileSync("umount", [disk]);
+      await rm(disk, { recursive: true });
+    }
+  });
+});
