@@ -16,7 +16,7 @@ const METHODS: ReadonlySet<string | undefined> = new Set([
  * A request, as Fastify has it if it comes that far, and the template of its path once that is known. Without one it asks for
  * nothing that there is.
  */
-type Noted = IncomingMessage & { arrived?: FastifyRequest; route?: string; readonly stream?: ServerResponse };
+export type Noted = IncomingMessage & { arrived?: FastifyRequest; route?: string; readonly stream?: ServerResponse };
 
 /** A name for each method of few. */
 export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");

@@ -13,7 +13,7 @@ import type { Span, Tracing } from "@petstore/trace/tracing";
 import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { CALLER_LEFT, methodName } from "./requests.ts";
+import { CALLER_LEFT, methodName, type Noted } from "./requests.ts";
 
 export interface TracesOptions {
   /** Undefined where traces are off. */
@@ -28,9 +28,6 @@ declare module "fastify" {
     trace?: TraceContext | undefined;
   }
 }
-
-/** For the exemplars of metrics. */
-type Traced = IncomingMessage & { trace?: TraceContext };
 
 /** Probes have no span. The others' trace is in the request, and from there in the calls made for it and in the log. */
 export const traceRequests =
@@ -53,7 +50,7 @@ export const traceRequests =
       const { name, attributes } = about(request);
       const span = tracing.start(name, "server", origin, attributes);
       request.span = span;
-      request.trace = (raw as Traced).trace = span.context;
+      request.trace = span.context;
       (request.log as Logger).setBindings(traceIds(span.context) as object);
       recorded.set(id, span.context);
       done();
@@ -76,9 +73,9 @@ export const traceRequests =
     });
   };
 
-function about({ method, originalUrl, routeOptions, raw }: FastifyRequest) {
+function about({ method, originalUrl, raw }: FastifyRequest) {
   const known = methodName(method);
-  const route = routeOptions.config.template ?? routeOptions.url;
+  const { route }: Noted = raw;
   return {
     name: route === undefined ? known : `${known} ${route}`,
     attributes: {

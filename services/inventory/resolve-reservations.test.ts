@@ -50,14 +50,11 @@ beforeEach(async () => {
   });
   // The entries are read in the order of their pets.
   const random = () => 0;
-  service = await startTestService(
-    async (deps) => {
-      const module = await createInventoryService({ ...deps, random, store: slow(deps.store) }, peers);
-      ({ unsettled } = module.countable);
-      return module;
-    },
-    time,
-  );
+  service = await startTestService(async (deps) => {
+    const module = await createInventoryService({ ...deps, random, store: slow(deps.store) }, peers);
+    ({ unsettled } = module.countable);
+    return module;
+  }, time);
 });
 const internal = () => service.client(InventoryInternalService);
 const quantity = async (petId: bigint) =>
