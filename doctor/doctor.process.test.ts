@@ -127,6 +127,18 @@ describe("the embedded engine", () => {
     expect(short(left)).toEqual(finds.repair === "safe" ? [] : [finds]);
   });
 
+  test("what does not belong together is not repaired", async () => {
+    const place = await afterCopy(async (dataDir) => {
+      await sql("order", `UPDATE "$identity" SET id = 'another'`)(dataDir);
+      await sql("pet", "UPDATE pets SET key_visible = NULL WHERE _id = 4")(dataDir);
+    });
+    const found = await look(place);
+    expect(short(found).map(({ invariant }) => invariant)).toEqual(["identity-mixed", "index-missing"]);
+    said.length = 0;
+    expect(short(await mend(configOf(place), false, options))).toEqual(short(found));
+    expect(said).toEqual([expect.stringContaining("nothing is repaired")]);
+  });
+
   test("surroundings that are wrong are named beside what is stored", async () => {
     const place = await afterCopy(async (dataDir) =>
       utimes(join(dataDir, "pet.db"), new Date(), new Date("2200-01-01")),

@@ -41,8 +41,8 @@ export async function mend(config: DoctorConfig, isDryRun: boolean, options: Doc
     if (isDryRun)
       for (const { invariant, ids, detail } of safe) say(`would mend ${invariant} ${ids.join(" ")}: ${detail}`);
     if (isDryRun || safe.length === 0) return found;
-    if (open.inspected === undefined) {
-      say("Not all of it can be read, so nothing is repaired before that is.");
+    if (open.inspected === undefined || found.some(({ invariant }) => invariant === "identity-mixed")) {
+      say("The stores can't be read, or don't belong together: nothing is repaired before that is mended.");
       return found;
     }
     await repair(config, open, found, { time, log, say });
@@ -54,7 +54,7 @@ export async function mend(config: DoctorConfig, isDryRun: boolean, options: Doc
 async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }: DoctorOptions): Promise<Finding[]> {
   const { inspected, isLive, problems } = open;
   const lookOnce = async () => {
-    const found = await problems();
+    const found = await problems(progress);
     if (!inspected) return found;
     try {
       return [...found, ...(await look(inspected, { clock: time.clock, isLive, progress })).list()];

@@ -1,6 +1,6 @@
 /** One look at all that is stored: each record by itself, then beside those that it belongs to. */
 import type { Inspection, Kind } from "@petstore/store/inspection";
-import type { Doc } from "@petstore/store/port";
+import type { Doc, Id } from "@petstore/store/port";
 import type { ServiceName } from "../processes/names.ts";
 import { CATEGORIES } from "../services/category/model.ts";
 import { MARKS as HIGHEST_ORDER } from "../services/inventory/highest-order.ts";
@@ -10,9 +10,9 @@ import { ORDERS } from "../services/order/model.ts";
 import { DELETION_GUARDS, PETS } from "../services/pet/model.ts";
 import { createExpiry } from "../services/records/expiry.ts";
 import { MARKS } from "../services/records/folded-names.ts";
-import { KEYS } from "../services/records/key-transitions.ts";
+import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
-import { byOpening, createFindings, type Findings, finding } from "./findings.ts";
+import { byOpening, createFindings, type Finding, type Findings, finding } from "./findings.ts";
 import {
   batches,
   chunks,
@@ -22,8 +22,8 @@ import {
   list,
   many,
   type OnProgress,
-  type Read,
   type Source,
+  UNREADABLE,
 } from "./reading.ts";
 import { wrongInCategory, wrongInGuard } from "./rules/categories.ts";
 import { wrongInEntry, wrongInReservation } from "./rules/entries.ts";
@@ -52,110 +52,136 @@ const schemas = {
 export const serviceNames = Object.keys(schemas) as ServiceName[];
 export const schemasOf = (service: ServiceName) => schemas[service];
 
+/** What the parts of a look have in common. */
+function begin(stores: AllInspected, found: Findings, progress: OnProgress) {
+  const source = <T extends Doc>(service: ServiceName, kind: Kind<T>, name: string): Source<T> => ({
+    ...{ service, kind, name },
+    from: stores[service],
+  });
+  return {
+    stores,
+    found,
+    source,
+    pets: source("pet", PETS, "pet"),
+    guards: source("pet", DELETION_GUARDS, "guard"),
+    categories: source("category", CATEGORIES, "category"),
+    orders: source("order", ORDERS, "order"),
+    entries: source("inventory", INVENTORY, "inventory"),
+    all: <T extends Doc>(of: Source<T>): AsyncGenerator<Item<T>> => list(of, found, progress),
+    /** The highest ids that are in use. */
+    highest: { pet: 0, category: 0, order: 0, inventory: 0 } satisfies Record<ServiceName, number>,
+  };
+}
+type Look = ReturnType<typeof begin>;
+
 export async function look(
   stores: AllInspected,
   { clock, isLive, progress = () => {}, most }: LookOptions,
 ): Promise<Findings> {
   const found = createFindings(most);
-  const source = <T extends Doc>(service: ServiceName, kind: Kind<T>, name: string): Source<T> => ({
-    service,
-    from: stores[service],
-    kind,
-    name,
-  });
-  const pets = source("pet", PETS, "pet");
-  const guards = source("pet", DELETION_GUARDS, "guard");
-  const categories = source("category", CATEGORIES, "category");
-  const orders = source("order", ORDERS, "order");
-  const entries = source("inventory", INVENTORY, "inventory");
-  const all = <T extends Doc>(source: Source<T>): AsyncGenerator<Item<T>> => list(source, found, progress);
-  const highest = { pet: 0, category: 0, order: 0, inventory: 0 };
-  const note = (service: ServiceName, id: unknown) => {
-    if (typeof id === "number" && id > highest[service]) highest[service] = id;
-  };
-  const judge = <T>(doc: Read<T> | undefined, rule: (doc: T) => ReturnType<typeof wrongInPet>) => {
-    if (isRead(doc)) found.add(rule(doc));
-  };
+  const looking = begin(stores, found, progress);
+  await lookAtPets(looking);
+  await lookAtOrders(looking);
+  await lookAtCategories(looking);
+  await lookAtKeys(looking, clock, isLive);
+  // Behind the records: whatever has an id by now has it from the sequence.
+  for (const service of WITH_KEYS)
+    found.add(wrongInSequence(service, await stores[service].last(service), looking.highest[service]));
+  await lookAtIndexes(looking);
+  return found;
+}
 
+/** Services whose records are created under idempotency keys. */
+const WITH_KEYS = ["pet", "category", "order"] as const;
+
+/** Pets and inventory entries, which share their ids, with their categories and the orders that units are held for. */
+async function lookAtPets({ found, pets, entries, categories, orders, all, highest }: Look): Promise<void> {
   for await (const batch of batches(joined(all(pets), all(entries)))) {
-    const members = batch.flatMap(([, pet]) => (isRead(pet) ? pet : []));
-    const categoryOf = await many(
-      categories,
-      members.map(({ categoryId }) => categoryId),
-    );
     for (const [id, pet, entry] of batch) {
-      note("pet", id);
-      judge(pet, wrongInPet);
-      judge(entry, wrongInEntry);
-      if (isRead(entry)) note("order", highestOrder(entry));
-      if (pet !== "unreadable" && entry !== "unreadable") found.add(wrongInPair(pet, entry));
+      note(highest, "pet", id);
+      if (isRead(pet)) found.add(wrongInPet(pet));
+      if (isRead(entry)) {
+        note(highest, "order", highestOrder(entry));
+        found.add(wrongInEntry(entry));
+      }
+      if (pet !== UNREADABLE && entry !== UNREADABLE) found.add(wrongInPair(pet, entry));
     }
-    for (const pet of members) {
-      const category = categoryOf.get(pet.categoryId);
-      if (category !== "unreadable") found.add(wrongInMembership(pet, category));
-    }
+    const members = batch.flatMap(([, pet]) => (isRead(pet) ? pet : []));
+    await each(members, categories, ({ categoryId }) => categoryId, wrongInMembership, found);
+    const held = batch.values().flatMap(([, , entry]) => (isRead(entry) ? reservationsIn(entry) : []));
     // An entry may have a thousand.
-    for (const reservations of chunks(
-      batch.values().flatMap(([, , entry]) => (isRead(entry) ? reservationsIn(entry) : [])),
-    )) {
-      const orderOf = await many(
-        orders,
-        reservations.map(({ order }) => order),
-      );
-      for (const reservation of reservations) {
-        const order = orderOf.get(reservation.order);
-        if (order !== "unreadable") found.add(wrongInReservation(reservation, order));
-      }
-    }
+    for (const reservations of chunks(held))
+      await each(reservations, orders, ({ order }) => order, wrongInReservation, found);
   }
+}
+
+async function lookAtOrders({ found, orders, entries, all, highest }: Look): Promise<void> {
   for await (const batch of batches(all(orders))) {
-    const docs = batch.flatMap(({ _id, doc }) => {
-      note("order", _id);
-      return isRead(doc) ? doc : [];
-    });
-    const entryOf = await many(
-      entries,
-      docs.flatMap((doc) => petOf(doc) ?? []),
-    );
-    for (const doc of docs) {
-      found.add(wrongInOrder(doc));
-      const entry = entryOf.get(petOf(doc) ?? 0);
-      if (entry !== "unreadable") found.add(wrongInOrdered(doc, entry));
+    for (const { _id, doc } of batch) {
+      note(highest, "order", _id);
+      if (isRead(doc)) found.add(wrongInOrder(doc));
     }
+    const docs = batch.flatMap(({ doc }) => (isRead(doc) ? doc : []));
+    await each(docs, entries, petOf, wrongInOrdered, found);
   }
+}
+
+async function lookAtCategories({ found, guards, categories, all, highest }: Look): Promise<void> {
   for await (const [id, guard, category] of joined(all(guards), all(categories))) {
-    note("category", id);
-    judge(category, wrongInCategory);
-    if (category !== "unreadable") judge(guard, (doc) => wrongInGuard(doc, category));
+    note(highest, "category", id);
+    if (isRead(category)) found.add(wrongInCategory(category));
+    if (isRead(guard) && category !== UNREADABLE) found.add(wrongInGuard(guard, category));
   }
+}
+
+async function lookAtKeys(
+  { found, source, pets, categories, orders, all, highest }: Look,
+  clock: () => number,
+  isLive: boolean,
+): Promise<void> {
   const { isExpired } = createExpiry(RETENTION.keys, clock);
-  for (const service of ["pet", "category", "order"] as const) {
-    const keys = source(service, KEYS, `${service}-key`);
+  for (const service of WITH_KEYS) {
     const records = { pet: pets, category: categories, order: orders }[service] as Source<Doc>;
-    for await (const batch of batches(all(keys))) {
+    for await (const batch of batches(all(source(service, KEYS, `${service}-key`)))) {
       const valid = batch.flatMap(({ doc }) => (isRead(doc) && !isExpired(doc.hour) ? doc : []));
-      const recordOf = await many(
-        records,
-        valid.map(({ recordId }) => recordId),
-      );
-      for (const key of valid) {
-        note(service, key.recordId);
-        const record = recordOf.get(key.recordId);
-        if (record !== "unreadable") found.add(wrongInKey(service, key, record, isLive));
-      }
+      for (const { recordId } of valid) note(highest, service, recordId);
+      const rule = (key: KeyDoc, record: Doc | undefined) => wrongInKey(service, key, record, isLive);
+      await each(valid, records, ({ recordId }) => recordId, rule, found);
     }
-    // Behind the records: whatever has an id by now has it from the sequence.
-    found.add(wrongInSequence(service, await stores[service].last(service), highest[service]));
   }
+}
+
+/** Also reads what nothing else is compared with. */
+async function lookAtIndexes({ stores, found, source, all }: Look): Promise<void> {
   for (const service of serviceNames)
     for (const kind of schemas[service]) {
       const detail = (await stores[service].wrongIndexes(kind)).join("; ");
       const index = { mend: byOpening, of: service };
       if (detail !== "") found.add([finding("index-missing", [`${service}.${kind.name}`], `${detail}.`, index)]);
+      if (kind.name === MARKS.name)
+        for await (const _ of all(source(service, kind as unknown as Kind<Doc>, `${service}-mark`)));
     }
-  for (const service of ["pet", "category", "inventory"] as const)
-    for await (const _ of all<Doc>(
-      source(service, service === "inventory" ? HIGHEST_ORDER : MARKS, `${service}-mark`),
-    ));
-  return found;
+}
+
+function note(highest: Record<ServiceName, number>, service: ServiceName, id: Id): void {
+  if (typeof id === "number" && id > highest[service]) highest[service] = id;
+}
+
+/** Judges each of some documents beside another one, by its id. Without an id there is none. */
+async function each<A, B extends Doc>(
+  docs: readonly A[],
+  source: Source<B>,
+  idOf: (doc: A) => Id | undefined,
+  rule: (doc: A, other: B | undefined) => readonly Finding[],
+  found: Findings,
+): Promise<void> {
+  const others = await many(
+    source,
+    docs.map(idOf).filter((id) => id !== undefined),
+  );
+  for (const doc of docs) {
+    const id = idOf(doc);
+    const other = id === undefined ? undefined : others.get(id);
+    if (other !== UNREADABLE) found.add(rule(doc, other));
+  }
 }

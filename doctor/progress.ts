@@ -15,11 +15,11 @@ export function showProgress(stream: NodeJS.WriteStream, clock: () => number): P
   let last = 0;
   const [before, after] = stream.isTTY ? ["\r\x1b[K", ""] : ["", "\n"];
   return {
-    note(what, count, id) {
+    note(text) {
       const now = clock();
       if (now < begun + AFTER_MS || now < last + (stream.isTTY ? TERMINAL_MS : ELSEWHERE_MS)) return;
       last = now;
-      stream.write(`${before}looking: ${count.toLocaleString("en")} of ${what}, up to ${what}/${id}${after}`);
+      stream.write(`${before}looking: ${text}${after}`);
     },
     [Symbol.dispose]: () => void (stream.isTTY && last > 0 && stream.write(before)),
   };

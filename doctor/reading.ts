@@ -17,8 +17,8 @@ export interface Item<T> {
   readonly doc: Read<T>;
 }
 
-/** Called with the collection, how many documents of it were read, and the last of them. */
-export type OnProgress = (what: string, count: number, last: Id) => void;
+/** Called with what was read so far. */
+export type OnProgress = (text: string) => void;
 
 export interface Source<T> {
   readonly service: ServiceName;
@@ -46,7 +46,7 @@ export async function* list<T extends Doc>(
     after = rows.at(-1)?._id;
     count += rows.length;
     if (after === undefined) return;
-    progress(name, count, after);
+    progress(`${count.toLocaleString("en")} of ${name}, up to ${name}/${after}`);
   }
 }
 

@@ -5,7 +5,7 @@ import { openStore } from "@petstore/store/open";
 import type { Store } from "@petstore/store/port";
 import type { ServiceName } from "../processes/names.ts";
 import type { DoctorConfig } from "./config.ts";
-import type { Finding } from "./findings.ts";
+import { type Finding, nameOf } from "./findings.ts";
 import { type AllInspected, look, schemasOf, serviceNames } from "./look.ts";
 import { openMending, type Stores } from "./mending.ts";
 import { openServices } from "./services.ts";
@@ -36,7 +36,7 @@ export async function repair(
     const store = open.atRest?.get(service);
     if (!store || !found.some(({ invariant, of }) => invariant === "index-missing" && of === service)) continue;
     for (const kind of schemasOf(service)) await store.dropIndexes(kind);
-    say(`${service}: built its indexes anew`);
+    say(`builds the indexes of ${service} anew`);
   }
   // SQLite lets nobody else into a file that is being changed.
   if (config.mongodbUri === undefined) for (const store of open.atRest?.values() ?? []) await store.close();
@@ -56,12 +56,15 @@ export async function repair(
   const inspected = Object.fromEntries(
     serviceNames.map((service) => [service, stores[service].inspection ?? open.inspected?.[service]]),
   ) as unknown as AllInspected;
+  const said = new Set<string>();
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const now = (await look(inspected, { clock: time.clock, isLive: false, most: MOST })).list().filter(isSafe);
     if (now.length === 0) return;
-    for (const { invariant, ids, detail, mend } of now) {
+    for (const finding of now) {
+      const { invariant, ids, detail, mend } = finding;
+      if (!said.has(nameOf(finding))) say(`mends ${invariant} ${ids.join(" ")}: ${detail}`);
+      said.add(nameOf(finding));
       await mend?.(mending);
-      if (round === 0 && mend) say(`${invariant} ${ids.join(" ")}: ${detail} Mended.`);
     }
     await services.recover();
   }

@@ -11,8 +11,9 @@ import { adminPortOf, type ServiceName } from "../processes/names.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
 import { byOpening, type Finding, finding } from "./findings.ts";
-import { inspectLive } from "./live.ts";
+import { inspectLive, openProof } from "./live.ts";
 import { type AllInspected, serviceNames } from "./look.ts";
+import type { OnProgress } from "./reading.ts";
 import { around } from "./surroundings.ts";
 
 type Time = Pick<typeof realTime, "clock" | "sleep">;
@@ -25,7 +26,7 @@ export interface OpenStores extends AsyncDisposable {
   /** Whether a petstore works with them. */
   readonly isLive: boolean;
   /** What is wrong with the stores as a whole. */
-  problems(): Promise<Finding[]>;
+  problems(progress?: OnProgress): Promise<Finding[]>;
 }
 
 /** Throws `CannotLook`. As long as it is open, no petstore starts in this DATA_DIR. */
@@ -108,20 +109,26 @@ function problem(service: ServiceName, { about, text }: Problem): Finding {
   return around(`env-${about}`, text);
 }
 
-async function openLive({ portBase, replicas, adminHost, adminPort }: DoctorConfig): Promise<OpenStores> {
+async function openLive({ dataDir, portBase, replicas, adminHost, adminPort }: DoctorConfig): Promise<OpenStores> {
   if (adminPort === "off")
     throw new CannotLook("The petstore runs without admin ports (ADMIN_PORT=off): stop it to look.");
   const urlOf = (name: ServiceName | "gateway") =>
     origin(adminHost, adminPort || adminPortOf(name, portBase, 1, replicas));
-  const live = serviceNames.map(async (service) => [
-    service,
-    await inspectLive(service, [urlOf(service), urlOf("gateway")]),
-  ]);
-  return {
-    inspected: Object.fromEntries(await Promise.all(live)),
-    atRest: undefined,
-    isLive: true,
-    problems: async () => [],
-    [Symbol.asyncDispose]: async () => {},
-  };
+  const proof = openProof(dataDir);
+  try {
+    const live = serviceNames.map(async (service) => {
+      const urls = [urlOf(service), urlOf("gateway")];
+      return [service, await inspectLive(service, urls, proof)] as const;
+    });
+    return {
+      inspected: Object.fromEntries(await Promise.all(live)) as unknown as AllInspected,
+      atRest: undefined,
+      isLive: true,
+      problems: async () => [],
+      [Symbol.asyncDispose]: async () => proof[Symbol.dispose](),
+    };
+  } catch (error) {
+    proof[Symbol.dispose]();
+    throw error;
+  }
 }

@@ -84,7 +84,7 @@ export async function openService(
   const onCorrupt = (collection = "") => metrics.corrupt.of(collection).add();
   const opened = await open({ ...config, service: name }, { ...time, log, onFatal, onCorrupt, waitsFor }).catch(refuse);
   stack.defer(() => opened.close());
-  if (opened.inspection) addStored(admin.routes, name, opened.inspection);
+  if (opened.inspection) addStored(admin.routes, name, config.dataDir, opened.inspection);
   const system = config.mongodbUri === undefined ? "sqlite" : "mongodb";
   const store = tracedStore(measured(opened, { system, namespace: name }, metrics), tracing, system);
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };

@@ -1,9 +1,13 @@
 /**
  * `GET /stored/pet` at the admin port: what the service has stored, as it is, for `npm run doctor`, which can't read a file that
- * the service has open.
+ * the service has open. It is answered to whoever may write into DATA_DIR, and could read the file itself: who asks has put a
+ * secret there, which nobody else can read.
  */
+import { timingSafeEqual } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Inspection, Row } from "@petstore/store/inspection";
-import { type AdminRoutes, Unusable } from "../processes/admin.ts";
+import { type AdminRoutes, problem, Unusable } from "../processes/admin.ts";
 import type { ServiceName } from "../processes/names.ts";
 
 type Calls = Pick<Inspection, "page" | "many" | "last" | "wrongIndexes">;
@@ -18,13 +22,28 @@ export type ShownRow = Omit<Row, "doc"> & { readonly doc: string };
 
 const calls: readonly string[] = ["page", "many", "last", "wrongIndexes"] satisfies (keyof Calls)[];
 
-export function addStored(routes: AdminRoutes, service: ServiceName, inspection: Calls): void {
+/** Where the process `by` puts its secret. */
+export const secretFile = (dataDir: string, by: number): string => join(dataDir, `doctor-${by}.secret`);
+const SECRET_LENGTH = 64;
+
+export function addStored(routes: AdminRoutes, service: ServiceName, dataDir: string, inspection: Calls): void {
   routes.set(`GET /stored/${service}`, async (_, query) => {
+    if (!mayRead(dataDir, query)) return problem(403, "This is for who may write into DATA_DIR: use npm run doctor.");
     const { call, args } = JSON.parse(query.get("q") ?? "{}") as Question;
     if (!calls.includes(call)) throw new Unusable(`q must be a call of ${calls.join(", ")}, as JSON.`);
     const answer = await (inspection[call] as (...args: unknown[]) => Promise<unknown>)(...args);
     return { status: 200, body: { answer: call === "page" || call === "many" ? shown(answer as Row[]) : answer } };
   });
+}
+
+function mayRead(dataDir: string, query: URLSearchParams): boolean {
+  const secret = Buffer.from(query.get("secret") ?? "");
+  try {
+    const known = readFileSync(secretFile(dataDir, Number(query.get("by"))));
+    return known.length === SECRET_LENGTH && secret.length === SECRET_LENGTH && timingSafeEqual(secret, known);
+  } catch {
+    return false;
+  }
 }
 
 const shown = (rows: readonly Row[]): ShownRow[] =>

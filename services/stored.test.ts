@@ -1,0 +1,49 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { directoryForEach } from "../packages/store/fixtures/directory.ts";
+import type { AdminAnswer, AdminRoutes } from "../processes/admin.ts";
+import { addStored, secretFile } from "./stored.ts";
+
+const directory = directoryForEach();
+const secret = "s".repeat(64);
+
+function open() {
+  const routes: AdminRoutes = new Map();
+  addStored(routes, "pet", directory.path, {
+    page: async (...args) => [{ _id: args.length, doc: Uint8Array.of(1, 2, 3), indexed: { visible: true } }],
+    many: async () => [],
+    last: async () => 7,
+    wrongIndexes: async () => [],
+  });
+  return async (query: Record<string, string>) =>
+    (await routes.get("GET /stored/pet")?.("", new URLSearchParams(query))) as AdminAnswer;
+}
+const asked = (call: string, ...args: unknown[]) => ({ q: JSON.stringify({ call, args }) });
+
+test("who has put a secret into DATA_DIR is answered", async () => {
+  const ask = open();
+  writeFileSync(secretFile(directory.path, 12), secret);
+  const known = { by: "12", secret };
+  expect(await ask({ ...known, ...asked("last", "pet") })).toEqual({ status: 200, body: { answer: 7 } });
+  expect(await ask({ ...known, ...asked("page", "pets", 5) })).toEqual({
+    status: 200,
+    body: { answer: [{ _id: 2, doc: "AQID", indexed: { visible: true } }] },
+  });
+  await expect(ask({ ...known, ...asked("close") })).rejects.toThrow(
+    "q must be a call of page, many, last, wrongIndexes",
+  );
+});
+
+test.each([
+  ["nothing", {}],
+  ["another secret", { by: "12", secret: "t".repeat(64) }],
+  ["a part of it", { by: "12", secret: "s" }],
+  ["the secret of another process", { by: "13", secret }],
+  ["the name of another file", { by: "../12", secret }],
+  ["an empty secret for an empty file", { by: "14", secret: "" }],
+])("who shows %s is refused", async (_, query) => {
+  const ask = open();
+  writeFileSync(secretFile(directory.path, 12), secret);
+  writeFileSync(secretFile(directory.path, 14), "");
+  expect(await ask({ ...asked("last", "pet"), ...query })).toMatchObject({ status: 403 });
+});
