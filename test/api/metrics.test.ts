@@ -1,19 +1,50 @@
 /** What the admin ports tell Prometheus, of all processes that `npm start` runs: in five processes and in one. */
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CONTENT_TYPE, formFor } from "@petstore/metrics/exposition";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { run } from "../../packages/runtime/fixtures/run.ts";
-import { METRICS } from "../../processes/metrics.ts";
+import { createMetrics, METRICS } from "../../processes/metrics.ts";
 import { eventually } from "../harness/eventually.ts";
 import { freePorts } from "../harness/instances.ts";
 import { prometheusMissing, promtool, startPrometheus } from "../harness/prometheus.ts";
 import { sumOf } from "../harness/samples.ts";
 
 const timeout = 240_000;
+
+test.skipIf(prometheusMissing)("a Prometheus keeps the exemplars", { timeout }, async () => {
+  const metrics = createMetrics();
+  const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16), sampled: true };
+  metrics.served(PetService.method.getPet, 6, undefined, { trace } as never);
+  const server = createServer(({ headers }, response) => {
+    const form = formFor(headers.accept);
+    response.setHeader("content-type", CONTENT_TYPE[form]);
+    response.end(metrics.text(form));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  await using prometheus = await startPrometheus([`127.0.0.1:${port}`]);
+  const range = `start=${Date.now() / 1000 - 60}&end=${Date.now() / 1000 + 600}`;
+  const kept = async () => {
+    const asked = `query_exemplars?query=${METRICS.served.name}_bucket&${range}`;
+    const [series] = (await prometheus.ask(asked)) as {
+      exemplars: { labels: Record<string, string>; value: string }[];
+    }[];
+    return series?.exemplars.map(({ labels, value }) => [labels.trace_id, labels.span_id, value]);
+  };
+  await eventually(kept, [[trace.traceId, trace.spanId, "0.006"]]);
+});
 
 describe.each([
   ["five processes", [], 5],
