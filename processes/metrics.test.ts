@@ -26,8 +26,8 @@ test("a call is recorded by its code, and has none if it succeeded", () => {
   const sums = ["server", "client"].flatMap((side) => lines(`rpc_${side}_call_duration_seconds_sum`));
   expect(sums).toEqual([
     `rpc_server_call_duration_seconds_sum{${labels("")}} 1.5`,
-    `rpc_server_call_duration_seconds_sum{${labels(',rpc_response_status_code="not_found"')}} 0.5`,
-    `rpc_client_call_duration_seconds_sum{${labels(',rpc_response_status_code="canceled"')}} 0.25`,
+    `rpc_server_call_duration_seconds_sum{${labels(',rpc_status_code="not_found"')}} 0.5`,
+    `rpc_client_call_duration_seconds_sum{${labels(',rpc_status_code="canceled"')}} 0.25`,
   ]);
   expect(lines("petstore_refused_total")).toEqual([]);
 });

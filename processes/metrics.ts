@@ -15,7 +15,7 @@ import { reasonOf } from "./errors.ts";
 /** The bounds that the conventions recommend, in seconds. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const DB_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
-const CALL = ["rpc_system_name", "rpc_method", "rpc_response_status_code"] as const;
+const CALL = ["rpc_system_name", "rpc_method", "rpc_status_code"] as const;
 
 const PETSTORE_METRICS = {
   requests: histogram(

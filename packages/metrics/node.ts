@@ -27,7 +27,7 @@ export const NODE_METRICS = {
     [0.01, 0.1, 1, 10],
   ),
   heapUsed: gauge("v8js_memory_heap_used_bytes", "Memory in use in each space of V8's heap.", ["v8js_heap_space_name"]),
-  heapLimit: gauge("v8js_memory_heap_limit_bytes", "Memory set aside for each space of V8's heap.", [
+  heapSize: gauge("v8js_memory_heap_space_size_bytes", "Memory set aside for each space of V8's heap.", [
     "v8js_heap_space_name",
   ]),
   cpuTime: counter("process_cpu_time_seconds_total", "Processor time that the process used.", ["cpu_mode"]),
@@ -77,7 +77,7 @@ export function measureNode({ read, histogram }: Registry): void {
   read(all.heapUsed, (tell) => {
     for (const { space_name: name, space_used_size: bytes } of spaces()) tell(bytes, name);
   });
-  read(all.heapLimit, (tell) => {
+  read(all.heapSize, (tell) => {
     for (const { space_name: name, space_size: bytes } of spaces()) tell(bytes, name);
   });
   read(all.cpuTime, (tell) => {

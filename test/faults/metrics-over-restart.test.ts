@@ -86,7 +86,7 @@ describe.skipIf(mongodbMissing || procMissing)("two of every process, restarted 
       await eventually(async () => sum("requests", { ...route, http_response_status_code: `${status}` }), count);
     expect(sum("requests", route)).toBe(asked);
     // With all its attempts a call counts once.
-    const method = { rpc_method: `${PetService.typeName}/GetPet`, rpc_response_status_code: "not_found" };
+    const method = { rpc_method: `${PetService.typeName}/GetPet`, rpc_status_code: "not_found" };
     expect(sum("called", method)).toBe(answered.get(404));
     expect(answered.get(404)).toBeGreaterThan(100);
     expect(all.map((one) => one.lives.length)).toEqual([2, 2, 2, 2]);
