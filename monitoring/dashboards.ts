@@ -15,7 +15,7 @@ const OUTCOMES = /status_code$|^error_type$|system_name$/;
 const WIDTH = 12;
 const HEIGHT = 8;
 
-export interface Query {
+interface Query {
   readonly expr: string;
   /** Of each line, by its labels. */
   readonly legend: string;
