@@ -19,6 +19,8 @@ export interface TracesOptions {
   /** Undefined where traces are off. */
   readonly tracing?: Tracing | undefined;
   readonly addressOf: CallerAddress;
+  /** With it every request comes over TLS. */
+  readonly tls?: object | undefined;
 }
 
 declare module "fastify" {
@@ -31,9 +33,10 @@ declare module "fastify" {
 
 /** Probes have no span. The others' trace is in the request, and from there in the calls made for it and in the log. */
 export const traceRequests =
-  ({ tracing, addressOf }: TracesOptions) =>
+  ({ tracing, addressOf, tls }: TracesOptions) =>
   (app: FastifyInstance): void => {
     if (!tracing) return;
+    const scheme = tls ? "https" : "http";
     /** Of the requests under way, by id. */
     const recorded = new Map<string, TraceContext>();
 
@@ -48,7 +51,7 @@ export const traceRequests =
       const origin = tracing.accept((name) => headers[name] as string | undefined, sender, begun);
       if (!origin) return done();
       const { name, attributes } = about(request);
-      const span = tracing.start(name, "server", origin, attributes);
+      const span = tracing.start(name, "server", origin, { ...attributes, [ATTR_URL_SCHEME]: scheme });
       request.span = span;
       request.trace = span.context;
       (request.log as Logger).setBindings(traceIds(span.context) as object);
@@ -81,10 +84,7 @@ function about({ method, originalUrl, raw }: FastifyRequest) {
     attributes: {
       [ATTR_HTTP_REQUEST_METHOD]: known,
       [ATTR_URL_PATH]: splitTarget(originalUrl).path,
-      [ATTR_URL_SCHEME]: isEncrypted(raw) ? "https" : "http",
       ...(route !== undefined && { [ATTR_HTTP_ROUTE]: route }),
     },
   };
 }
-
-const isEncrypted = ({ socket }: IncomingMessage): boolean => "encrypted" in socket;

@@ -41,6 +41,7 @@ test.each([
     { OTEL_TRACES_SAMPLER: "jaeger_remote" },
     "must be always_on or always_off or traceidratio or parentbased_always_on",
   ],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://me:secret@host:4318" }, "must be the http or https address of an OTLP"],
   [{ OTEL_TRACES_SAMPLER_ARG: "2" }, "must be a number from 0 to 1"],
   [{ OTEL_TRACES_SAMPLER_ARG: "1e-3" }, "must be a number from 0 to 1"],
   [{ OTEL_TRACES_EXPORTER: "zipkin" }, "must be otlp or none"],

@@ -14,7 +14,8 @@ import type { TracingConfig } from "@petstore/trace/open";
 
 const receiver: Format<string> = format(
   "the http or https address of an OTLP receiver such as http://127.0.0.1:4318",
-  (value) => (/^https?:$/.test(`${URL.parse(value)?.protocol}`) ? value : undefined),
+  // Without a name and a password, for settings are shown.
+  (value) => (/^https?:\/\/[^@]+$/i.test(value) && URL.canParse(value) ? value : undefined),
 );
 const protocol = oneOf("http/protobuf");
 

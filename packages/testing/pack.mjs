@@ -4,9 +4,9 @@ import { rolldown } from "rolldown";
 import { pack } from "../../scripts/pack.mjs";
 
 const dependencies = Object.keys(JSON.parse(readFileSync("package.json", "utf8")).dependencies);
-// Only the engine in memory is used: the others are never loaded.
-const isOtherEngine = (id) => /\/(mongo\/mongo|sqlite\/(sqlite|directory))\.ts$/.test(id);
-const external = (id) => dependencies.some((name) => id === name || id.startsWith(`${name}/`)) || isOtherEngine(id);
+// Only the engine in memory is used, and there are no traces: the others are never loaded.
+const isUnused = (id) => /\/(mongo\/mongo|sqlite\/(sqlite|directory)|trace\/sdk)\.ts$/.test(id);
+const external = (id) => dependencies.some((name) => id === name || id.startsWith(`${name}/`)) || isUnused(id);
 // Node 22 lacks one of the classes that the petstore uses.
 const banner = ({ name }) => (name === "for-tests" ? readFileSync("async-disposable-stack.js", "utf8") : "");
 
