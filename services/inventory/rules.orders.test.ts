@@ -92,6 +92,16 @@ describe("what an entry knows", () => {
     ]);
     expect(reservationsIn(fresh)).toEqual([]);
   });
+  test("keep the trace that made them, if it is recorded, until they end", () => {
+    const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const doc = made(stocked, reserveAs(7, 1, TAG, traceparent), reserve(8, 1), reserveAs(9, 1, TAG, traceparent));
+    const tracesOf = (...rules: Parameters<typeof made>[1][]) =>
+      reservationsIn(made(doc, ...rules)).map((one) => one.traceparent);
+    expect(tracesOf()).toEqual([traceparent, undefined, traceparent]);
+    expect(tracesOf(commit(7, 1))).toEqual([undefined, traceparent]);
+    expect(made(doc, commit(7, 1)).traces).toBe(`;9=${traceparent}`);
+    expect(made(doc, commit(7, 1), release(9)).traces).toBeUndefined();
+  });
 });
 
 describe("Commit", () => {
