@@ -8,9 +8,10 @@ const store = process.env.PETSTORE_TEST_STORE;
 if (store && store !== "mongodb") throw new Error("PETSTORE_TEST_STORE is wrong: it can only be mongodb.");
 /** All that it can change. The tests of single parts, those that bring their own MongoDB, and those of alerts would say the same again. */
 const wholePetstore = () =>
-  globSync("test/{api,attacks,faults}/*.test.ts").filter(
+  globSync("test/{api,attacks,faults,traces}/*.test.ts").filter(
     (path) =>
-      !/(alerts|failover)\.test\.ts$/.test(path) && /startPetstore\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
+      !/(alerts|failover)\.test\.ts$/.test(path) &&
+      /start(Petstore|Traced)\((?!\{ replicas)/.test(readFileSync(path, "utf8")),
   );
 
 const besideTheCode =

@@ -129,7 +129,7 @@ test("a record allocates nothing, once its code is compiled", async () => {
     }
     return (getHeapStatistics().total_allocated_bytes - before) / RECORDS;
   };
-  await expect.poll(bytesPerRecord).toBeLessThan(1);
+  await expect.poll(bytesPerRecord, { timeout: 20_000 }).toBeLessThan(1); // a busy machine compiles late
 });
 
 test("Node tells of its event loop, its heap and the process", async () => {

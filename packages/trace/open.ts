@@ -18,7 +18,7 @@ export interface TracingConfig {
   };
 }
 
-export type TracingDeps = Pick<Runtime, "random" | "sleep" | "log">;
+export type TracingDeps = Pick<Runtime, "clock" | "random" | "sleep" | "log">;
 
 /** Undefined where traces are off. The receiver is the one that OTEL_EXPORTER_OTLP_ENDPOINT and its siblings name. */
 export async function openTracing(config: TracingConfig | undefined, deps: TracingDeps): Promise<Tracing | undefined> {

@@ -11,6 +11,7 @@ import {
   TraceFlags,
   trace,
 } from "@opentelemetry/api";
+import { setGlobalErrorHandler } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
@@ -25,6 +26,8 @@ import { ATTR_ERROR_TYPE } from "./names.ts";
 import type { TracingConfig, TracingDeps } from "./open.ts";
 import type { Attributes, Span, Tracing } from "./tracing.ts";
 
+/** Milliseconds between two lines of the log about a receiver that does not take what it gets. */
+const LOG_EVERY_MS = 60_000;
 /** Time for what was recorded last, at the end of a process, in milliseconds. */
 const FLUSH_MS = 2_000;
 
@@ -32,13 +35,19 @@ const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: Span
 
 export function createTracing(
   { followsCallers, ratio, resource, batches }: TracingConfig,
-  { random, sleep, log }: TracingDeps,
+  { clock, random, sleep, log }: TracingDeps,
   processor: SpanProcessor = new BatchSpanProcessor({ ...batches, exporter: new OTLPTraceExporter() }),
 ): Tracing {
-  const warn = (text: string) => void log.warn({ text }, "traces");
+  let toldAt = Number.NEGATIVE_INFINITY;
+  function tell(why: unknown): void {
+    if (clock() - toldAt < LOG_EVERY_MS) return;
+    toldAt = clock();
+    log.warn(why instanceof Error ? { err: why } : { why }, "spans can't be sent to OTEL_EXPORTER_OTLP_ENDPOINT now");
+  }
   const nothing = () => {};
+  setGlobalErrorHandler(tell);
   diag.setLogger(
-    { error: warn, warn, info: nothing, debug: nothing, verbose: nothing },
+    { error: tell, warn: tell, info: nothing, debug: nothing, verbose: nothing },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const ids = new RandomIdGenerator();
@@ -77,7 +86,7 @@ export function createTracing(
 
     async close() {
       const over = new AbortController();
-      const flushed = provider.shutdown().catch((err) => log.warn({ err }, "the last spans were not sent"));
+      const flushed = provider.shutdown().catch(tell);
       await Promise.race([flushed, sleep(FLUSH_MS, over.signal)]).finally(() => over.abort());
     },
   };

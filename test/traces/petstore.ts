@@ -9,7 +9,7 @@ export const SPAN = "00f067aa0ba902b7";
 export const by = (trace: string) => ({ traceparent: `00-${trace}-${SPAN}-01` });
 
 /** It sends them when its processes end, and not before: what arrives shows that the end waits for it. */
-export async function startTraced(receiver: OtlpReceiver, { env, ...options }: PetstoreOptions = {}) {
+export async function startTraced(receiver: Pick<OtlpReceiver, "url">, { env, ...options }: PetstoreOptions = {}) {
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: "600000", ...env };
   const petstore = await startPetstore({ ...options, env: traced });
 
