@@ -72,6 +72,9 @@ describe("a backup", () => {
     await addThings(place("other"), 1);
     cpSync(at("other", "order.db"), at("data", "order.db"));
     await expect(backup()).rejects.toThrow(/order\.db belongs to the files of another DATA_DIR/);
+    await expect(copy(data(), place("copy"), plain)).rejects.toThrow(
+      /order\.db belongs to the files of another DATA_DIR/,
+    );
     await expect(makeBackup(place("nowhere"), at("b"), {})).rejects.toThrow(/no data of a petstore/);
     expect(readdirSync(at("b"))).toEqual([]);
     await expect(verifyBackup(at("c"))).rejects.toThrow(/There is no /);
@@ -156,7 +159,7 @@ describe("a restore", () => {
     expect(await thingsIn(data())).not.toEqual(now);
     expect(readdirSync(at("data"))).not.toContain("incoming");
   });
-  test("waits for nobody who uses the place: a launcher, or one service alone", async () => {
+  test("is refused where somebody uses the place: a launcher, or one service alone", async () => {
     const launcher = takeDirectory(at("data"), "a test");
     await expect(restore(at("backup"), data(), { ...plain, replace: true })).rejects.toBeInstanceOf(StoreLocked);
     launcher[Symbol.dispose]();
