@@ -216,7 +216,7 @@ describe("an export", () => {
 describe("a copy", () => {
   test("has every record and number as it was", async () => {
     const records = await copy(data(), place("copy"), plain);
-    expect(records).toBe(4 * (5 + 5 + 1));
+    expect(records).toBe(4 * (5 + 5));
     expect(await thingsIn(place("copy"))).toEqual(await thingsIn(data()));
     expect(await nextIds(place("copy"))).toEqual(await nextIds(data()));
   });
@@ -254,7 +254,7 @@ describe("a copy", () => {
       await using target = await openTarget(place("copy"), { ...plain, by: `a copy of ${at("data")}` });
       await target.records.get("pet")?.add("things", [{ _id: 1, doc: { _id: 1, rev: 1, name: "other" } }]);
     }
-    expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/pet\/things\/1 is another/);
+    expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/differs at pet\/things\/1\./);
     await copy(data(), place("copy"), plain);
     expect(await thingsIn(place("copy"))).toEqual(await thingsIn(data()));
   });
@@ -271,7 +271,7 @@ describe("a copy", () => {
     lost.exec("DELETE FROM things WHERE _id = 4");
     lost.close();
     const [those, these] = [await sourceOf(data()), await sourceOf(place("copy"))];
-    expect((await never(prove(those, these, silent))).message).toMatch(/order\/things\/4 is another|order\/things\/4/);
+    expect((await never(prove(those, these, silent))).message).toMatch(/differs at order\/things\/4\./);
     those.close();
     these.close();
   });

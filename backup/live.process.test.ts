@@ -105,6 +105,8 @@ test.each(["five processes", "one process"])("at the load of many clients, of %s
   const [, instant = ""] = /answered before (\S+Z)/.exec(made.stderr) ?? [];
   await goOn();
   expect((await data(["backup", backup], env)).code).toBe(1);
+  expect(await data(["export", join(of, "all.jsonl")], env)).toMatchObject({ code: 0 });
+  expect(await data(["export", join(of, "all.jsonl")], env)).toMatchObject({ code: 1 });
   await clients.stop();
   await petstore.kill(how === "one process" ? "gateway" : "pet", "SIGKILL");
   await petstore.stop();
@@ -115,6 +117,10 @@ test.each(["five processes", "one process"])("at the load of many clients, of %s
   expect(await data(["verify", backup], env)).toMatchObject({ code: 0 });
   const restored = join(of, "restored");
   expect(await data(["restore", backup, "--store", restored], env)).toMatchObject({ code: 0 });
+  expect(await data(["import", join(of, "all.jsonl"), "--store", join(of, "imported")], env)).toMatchObject({
+    code: 0,
+  });
+  expect(readdirSync(of).toSorted()).toEqual(["all.jsonl", "backup", "imported", "restored"]);
   const state = await readState({ store: { dataDir: restored, mongodbUri: undefined } });
   const stored = { categories: state.categories, pets: state.pets, orders: state.orders };
 

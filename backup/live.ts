@@ -35,11 +35,11 @@ interface Process {
 /** Copies the files of the services into `to`, with their logs. Resolves to the instant. */
 export async function copyLive(directory: string, to: string, environment: Environment): Promise<string> {
   const processes = await openProcesses(directory, environment);
+  using _ = every(GO_ON_MS, () => askAll(processes, "go on"));
   try {
     const sizes = processes.flatMap(({ files }) => files.map((file) => statSync(file).size));
     {
       using progress = showProgress("Copying files", sum(sizes), "bytes");
-      using _ = every(GO_ON_MS, () => askAll(processes, "go on"));
       for (const [service, file] of filesOf(processes, directory))
         await copy(file, join(to, fileOf(service)), progress);
     }

@@ -1,6 +1,6 @@
 /** `npm run data`: backups, exports and copies of all that the petstore stores. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
@@ -93,6 +93,7 @@ function parse() {
 }
 
 async function exportTo(path: string, place: Place): Promise<Record<string, number>> {
+  if (existsSync(path)) throw new Refused(`${path} is there already: name another file.`);
   if ("uri" in place) return (await exportMongo(path, place)).counts;
   try {
     using files = openDirectory(place.directory);
@@ -120,9 +121,9 @@ async function examine(place: Place): Promise<void> {
     cwd: root,
     env: { ...others, ...where },
   });
-  const { stdout, code = 0 } = await run.catch((error) => error);
+  const { stdout, stderr, code = 0 } = await run.catch((error) => error);
   if (code === 0) say("The doctor finds nothing.");
-  else say(`The doctor says (npm run doctor says more):\n${stdout}`);
+  else say(`The doctor says (npm run doctor says more):\n${stdout}${stderr}`);
 }
 
 const inWords = (counts: Readonly<Record<string, number>>): string =>

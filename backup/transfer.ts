@@ -25,15 +25,14 @@ export async function transfer(source: Source, to: AllRecords, progress: Progres
 /** Throws `Refused` for the first record in which two sources differ. Resolves to how many they have. */
 export async function prove(source: Source, copy: Source, progress: Progress): Promise<number> {
   const [those, these] = [each(source), each(copy)];
-  for (let count = 0; ; count++) {
+  for (let count = 0; ; ) {
     const [that, found] = [(await those.next()).value, (await these.next()).value];
     if (that === undefined && found === undefined) return count;
     if (JSON.stringify(that) !== JSON.stringify(found))
       throw new Refused(
-        `The copy is not what it was made of: ${nameOf(that ?? found)} is ${
-          that && found ? "another" : that ? "missing" : "one too many"
-        }. Nothing of it is kept: begin anew.`,
+        `The copy is not what it was made of: it differs at ${nameOf(that ?? found)}. Nothing of it is kept: begin anew.`,
       );
+    if (that && "collection" in that) count++;
     progress.add(1);
   }
 }
