@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
+import { takeDirectory } from "@petstore/store/directory";
 import { type Db, type Document, MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
@@ -18,6 +19,7 @@ import type { Finding } from "./findings.ts";
 import { type Damage, damages, inDatabase, inFile } from "./fixtures/damage.ts";
 import { configOf, fillShop, type Place, withServices } from "./fixtures/shop.ts";
 import { serviceNames } from "./look.ts";
+import { openStores } from "./stores.ts";
 
 const said: string[] = [];
 const options = { time: realTime, say: (text: string) => void said.push(text) };
@@ -125,6 +127,13 @@ describe("the embedded engine", () => {
     expect(short(await look(place))).toEqual([finds]);
     const left = await mend(configOf(place), false, options);
     expect(short(left)).toEqual(finds.repair === "safe" ? [] : [finds]);
+  });
+
+  test("as long as a look lasts, no petstore starts there", async () => {
+    const { dataDir } = await afterCopy(async () => {});
+    await using stores = await openStores(configOf({ dataDir, mongodbUri: undefined }), realTime);
+    expect(stores.isLive).toBe(false);
+    expect(() => takeDirectory(dataDir, "npm start")).toThrow("in use by another petstore");
   });
 
   test("what does not belong together is not repaired", async () => {
