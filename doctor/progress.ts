@@ -12,7 +12,7 @@ export interface Progress extends Disposable {
 
 export function showProgress(stream: NodeJS.WriteStream, clock: () => number): Progress {
   const begun = clock();
-  let last = 0;
+  let last = Number.NEGATIVE_INFINITY;
   const [before, after] = stream.isTTY ? ["\r\x1b[K", ""] : ["", "\n"];
   return {
     note(text) {
@@ -21,6 +21,6 @@ export function showProgress(stream: NodeJS.WriteStream, clock: () => number): P
       last = now;
       stream.write(`${before}looking: ${text}${after}`);
     },
-    [Symbol.dispose]: () => void (stream.isTTY && last > 0 && stream.write(before)),
+    [Symbol.dispose]: () => void (stream.isTTY && last > begun && stream.write(before)),
   };
 }

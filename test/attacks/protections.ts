@@ -672,6 +672,11 @@ export const protections = {
         "packages/runtime/in-force.test.ts",
         "what is set says where, and a secret nothing else",
       ),
+      trial(
+        "what is stored, asked for by another user of the machine",
+        "services/stored.test.ts",
+        "who shows %s is refused",
+      ),
       trial("profile upon profile", "processes/admin/profiles.test.ts", "one is taken at a time, and after it another"),
     ],
   },
