@@ -1,5 +1,4 @@
 /** A span for each request, from its arrival to the end of its answer. */
-import type { IncomingMessage } from "node:http";
 import type { CallerAddress } from "@petstore/rpc/http/caller-address";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
 import {

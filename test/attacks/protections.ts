@@ -690,7 +690,7 @@ export const protections = {
       ),
     ],
   },
-  traces: 
+  traces: {
     protection: "Callers name their trace, but don't decide what is recorded",
     trials: [
       trial("a flag that asks for it", "packages/trace/sdk.test.ts", "%s: %j of %d is recorded: %s"),
@@ -700,8 +700,9 @@ export const protections = {
         "a part of the traces is recorded, whatever id a caller has chosen",
       ),
       trial("60,000 characters of tracestate", "packages/trace/context.test.ts", "costs no more than its length"),
-    ],,
-  containers: 
+    ],
+  },
+  containers: {
     protection: "Containers and their users in MongoDB have only the rights that they need",
     trials: [
       trial("a compromised container", "test/project/containers.test.ts", "%s can do no more than it needs to"),
@@ -711,7 +712,8 @@ export const protections = {
         "scripts/mongodb-users.process.test.ts",
         "%s can read and write its own database and no other",
       ),
-    ],,
+    ],
+  },
 } as const satisfies Record<string, Protection>;
 
 export type ProtectionName = keyof typeof protections;
