@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { createFindings, finding, invariantNames, invariants, seenTwice, shownOf } from "./findings.ts";
+import { advice, createFindings, finding, invariantNames, seenTwice, shownOf } from "./findings.ts";
 import { report } from "./report.ts";
 import { wrongPorts } from "./surroundings.ts";
 
@@ -39,7 +39,7 @@ describe("for people", () => {
   test("each kind with what to do, and what it comes to", () => {
     expect(report([sum, pet(1, 7), pet(2, 8)])).toBe(`stock-sum
   inventory/1  Units are missing.
-  -> ${invariants["stock-sum"]}
+  -> ${advice["stock-sum"]}
 status-stale
   pet/1  It is wrong (7).
   pet/2  It is wrong (8).

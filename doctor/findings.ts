@@ -2,25 +2,25 @@
 import type { Id } from "@petstore/store/port";
 import type { Mending } from "./mending.ts";
 
-/** The invariants, and what mends each. docs/doctor.md says more. */
-export const invariants = {
+/** What must hold. docs/doctor.md says what each means, and what mends it. */
+export const invariantNames = [
+  ...(["stock-sum", "reservation-without-order", "order-without-reservation"] as const),
+  ...(["pet-without-entry", "entry-without-pet", "category-missing", "closed-guard"] as const),
+  ...(["key-dangling", "sequence-behind", "stuck-pending", "status-stale"] as const),
+  ...(["corrupt-document", "index-missing", "identity-mixed"] as const),
+] as const;
+export type Invariant = (typeof invariantNames)[number];
+
+/** For people: what to do where no repair is safe. */
+export const advice: { readonly [K in Finding["invariant"]]?: string } = {
   "stock-sum": "Count the units and set the quantity (PATCH /store/inventory/{petId}), or restore a backup.",
-  "reservation-without-order": "The petstore ends it when it runs.",
   "order-without-reservation": "Restock the pet and repair again, or delete the order.",
   "pet-without-entry": "Delete the pet, or restore a backup.",
   "entry-without-pet": "Restore a backup that has the pet.",
   "category-missing": "Move the pet to another category (PATCH /pets/{petId}).",
-  "closed-guard": "Start the petstore: who adds a pet there finds out.",
-  "key-dangling": "The key ends within a day.",
-  "sequence-behind": "Stop the petstore and repair, before an id is given twice.",
-  "stuck-pending": "The petstore finishes it when it runs; its log says what is in the way.",
-  "status-stale": "Stop the petstore and repair.",
   "corrupt-document": "Restore a backup: nothing else has what it held.",
-  "index-missing": "Start the petstore again: it builds indexes when it starts.",
   "identity-mixed": "Restore all files, or all databases, from one backup.",
-} as const;
-export type Invariant = keyof typeof invariants;
-export const invariantNames = Object.keys(invariants) as Invariant[];
+};
 
 /** What can be wrong around a petstore. */
 export type Surrounding = `env-${"configuration" | "ports" | "clock" | "disk" | "version" | "write-concern" | "oplog"}`;

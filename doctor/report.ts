@@ -1,5 +1,5 @@
 /** What was found, for people. Pure. */
-import { type Finding, type Invariant, invariants } from "./findings.ts";
+import { advice, type Finding } from "./findings.ts";
 
 /** Findings of a kind that are written out. */
 const MAX_LINES = 20;
@@ -17,8 +17,8 @@ function section(kind: readonly Finding[]): string {
     .slice(0, MAX_LINES)
     .map(({ ids, detail }) => `  ${[ids.join(" "), detail].filter(Boolean).join("  ")}`);
   const more = kind.length > MAX_LINES ? [`  and ${kind.length - MAX_LINES} more: --json names them`] : [];
-  const advice = repair === "safe" ? `Stop the petstore, then: ${REPAIR}` : (invariants[invariant as Invariant] ?? "");
-  return [invariant, ...lines, ...more, ...(advice ? [`  -> ${advice}`] : [])].join("\n");
+  const next = repair === "safe" ? `Stop the petstore, then: ${REPAIR}` : advice[invariant];
+  return [invariant, ...lines, ...more, ...(next ? [`  -> ${next}`] : [])].join("\n");
 }
 
 function summary(found: readonly Finding[]): string {

@@ -15,7 +15,7 @@ export function wrongInKey(
   record: (Doc & { readonly tag?: string | undefined }) | undefined,
   isLive: boolean,
 ): Finding[] {
-  const isForeign = record?.tag !== undefined && record.tag !== tagOf(_id, fingerprint);
+  const isForeign = record?.tag !== undefined && record.tag !== tagOf(_id + fingerprint);
   if (record ? !isForeign : isLive) return [];
   const detail = isForeign
     ? "The key stands for a record that another request has made."
