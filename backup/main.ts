@@ -111,19 +111,22 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
   }
 }
 
-/** Has the doctor look at what was restored. */
+/** Has the doctor look at what was restored, and not at the surroundings: another petstore may have the ports. */
 async function examine(place: Place): Promise<void> {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   if (!("doctor" in scripts)) return;
   const { MONGODB_URI: _, MONGODB_URI_FILE: __, ...others } = env;
   const where = "uri" in place ? { MONGODB_URI: place.uri.reveal() } : { DATA_DIR: place.directory };
-  const run = promisify(execFile)("npm", ["run", "-s", "doctor", "--", "--json"], {
-    cwd: root,
-    env: { ...others, ...where },
-  });
+  const options = { cwd: root, env: { ...others, ...where }, maxBuffer: 2 ** 26 };
+  const run = promisify(execFile)("npm", ["run", "-s", "doctor", "--", "--json"], options);
   const { stdout, stderr, code = 0 } = await run.catch((error) => error);
-  if (code === 0) say("The doctor finds nothing.");
-  else say(`The doctor says (npm run doctor says more):\n${stdout}${stderr}`);
+  if (code !== 0 && code !== 1) return say(`The doctor could not look: ${stderr}`);
+  const { findings } = JSON.parse(stdout) as {
+    findings: { readonly invariant: string; readonly ids: readonly string[]; readonly detail: string }[];
+  };
+  const found = findings.filter(({ invariant }) => !invariant.startsWith("env-"));
+  for (const { invariant, ids, detail } of found) say(`The doctor finds ${invariant} (${ids.join(", ")}): ${detail}`);
+  if (found.length === 0) say("The doctor finds nothing.");
 }
 
 const inWords = (counts: Readonly<Record<string, number>>): string =>
