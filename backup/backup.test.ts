@@ -248,6 +248,13 @@ describe("a copy", () => {
     expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/begun to be filled by something else/);
     await copy(data(), place("copy"), { ...plain, replace: true });
   });
+  test("that was cut short while its files were put in place is begun anew", async () => {
+    await copy(data(), place("half"), plain);
+    cpSync(at("half"), at("copy", "incoming"), { recursive: true });
+    rmSync(at("copy", "incoming", "identity.db"));
+    await copy(data(), place("copy"), plain);
+    expect(await thingsIn(place("copy"))).toEqual(await thingsIn(data()));
+  });
   test("of another state than that of its beginning is found out, and begun anew the next time", async () => {
     const { openTarget } = await import("./targets.ts");
     {

@@ -1,10 +1,9 @@
 /** Records as lines of JSON, in an order that all stores have: by service, collection and id, and then the sequences. */
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
-import { open, rename } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { finished } from "node:stream/promises";
+import { pipeline } from "node:stream/promises";
 import type { Id } from "@petstore/store/port";
 import type { Entry } from "@petstore/store/records";
 import type { ServiceName } from "../processes/names.ts";
@@ -92,28 +91,35 @@ export async function writeLines(
 ): Promise<Record<string, number>> {
   const part = `${path}.part`;
   const hash = createHash("sha256");
-  const out = createWriteStream(part, { mode: 0o600 });
-  const write = async (text: string) => {
-    hash.update(text);
-    if (!out.write(text)) await once(out, "drain");
-  };
-  let records = 0;
   const counts: Record<string, number> = {};
-  const head = { petstore: "export", format: FORMAT, id, instant, records: source.total } satisfies Head;
-  await write(`${JSON.stringify(head)}\n`);
-  for await (const lines of source.lines()) {
-    if (lines.length > 0) await write(`${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
-    for (const line of lines)
-      if ("collection" in line)
-        counts[`${line.service}/${line.collection}`] = 1 + (counts[`${line.service}/${line.collection}`] ?? 0);
-    records += lines.length;
-    progress.add(lines.length);
+  let records = 0;
+  async function* pieces(): AsyncGenerator<string> {
+    const head = { petstore: "export", format: FORMAT, id, instant, records: source.total } satisfies Head;
+    yield `${JSON.stringify(head)}\n`;
+    for await (const lines of source.lines()) {
+      yield lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+      for (const line of lines) {
+        if (!("collection" in line)) continue;
+        const name = `${line.service}/${line.collection}`;
+        counts[name] = (counts[name] ?? 0) + 1;
+      }
+      records += lines.length;
+      progress.add(lines.length);
+    }
   }
-  out.end(`${JSON.stringify({ end: records, sha256: hash.digest("hex") })}\n`);
-  await finished(out);
-  const file = await open(part, "r+");
-  await file.sync();
-  await file.close();
+  async function* whole(): AsyncGenerator<string> {
+    for await (const piece of pieces()) {
+      hash.update(piece);
+      yield piece;
+    }
+    yield `${JSON.stringify({ end: records, sha256: hash.digest("hex") })}\n`;
+  }
+  try {
+    await pipeline(whole, createWriteStream(part, { mode: 0o600, flush: true }));
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
   await rename(part, path);
   return counts;
 }

@@ -120,6 +120,11 @@ test.each(["five processes", "one process"])("at the load of many clients, of %s
   expect(await data(["import", join(of, "all.jsonl"), "--store", join(of, "imported")], env)).toMatchObject({
     code: 0,
   });
+  const nowhere = join(of, "nowhere", "all.jsonl");
+  expect(await data(["export", nowhere, "--store", restored], env)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("ENOENT"),
+  });
   expect(readdirSync(of).toSorted()).toEqual(["all.jsonl", "backup", "imported", "restored"]);
   const state = await readState({ store: { dataDir: restored, mongodbUri: undefined } });
   const stored = { categories: state.categories, pets: state.pets, orders: state.orders };

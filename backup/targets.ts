@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { giveIdentity, IDENTITY, openNew, recordsIn } from "@petstore/store/at-rest";
+import { Corrupt } from "@petstore/store/port";
 import {
   type AllRecords,
   fileOf,
@@ -91,19 +92,19 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
   const incoming = incomingOf(directory);
   const note = join(incoming, "from");
   const former = existsSync(note) ? readFileSync(note, "utf8") : undefined;
-  if (former !== undefined && former !== by) {
-    if (!replace) {
-      taken[Symbol.dispose]();
-      throw begun(directory, former);
-    }
-    rmSync(incoming, { recursive: true });
+  if (former !== undefined && former !== by && !replace) {
+    taken[Symbol.dispose]();
+    throw begun(directory, former);
   }
+  if (former !== by) rmSync(incoming, { recursive: true, force: true });
   mkdirSync(incoming, { recursive: true, mode: 0o700 });
   writeFileSync(note, by);
   return {
     incoming,
     complete(): void {
       const names = serviceNames.map(fileOf);
+      // What is cut short from here on is begun anew.
+      rmSync(note);
       giveIdentity(incoming, names);
       for (const name of readdirSync(directory))
         if (/\.db-(wal|shm|journal)$/.test(name)) rmSync(join(directory, name));
@@ -135,9 +136,9 @@ async function openDatabases(place: Extract<Place, { uri: unknown }>, options: O
     say(`Looking whether a petstore uses ${databases.name} ...`);
     if (await databases.isInUse()) throw new Refused(`${databases.name} is in use: stop the petstore first.`);
     await databases.fill(by);
-    await checkSource?.().catch(async () => {
+    await checkSource?.().catch(async (error) => {
       await databases.filled();
-      throw new Refused(`${databases.name} can't be copied to itself.`);
+      throw error instanceof Corrupt ? new Refused(`${databases.name} can't be copied to itself.`) : error;
     });
     if (replace && former !== by) await databases.clear();
     return {
