@@ -80,7 +80,7 @@ export function createKeys(
     creation: Creation<D>,
     run: (attempt: Attempt, stored: D | undefined) => Promise<Resolved<A>>,
   ): Promise<A> {
-    const tag = sha256(String(random())).slice(0, TAG_LENGTH);
+    const tag = tagOf(String(random()));
     let { above } = creation;
     for (let taken = 0; taken < MAX_IDS; taken++) {
       const resolved = await run({ id: await nextId(call, above), tag, isKeyed: false }, undefined);
@@ -101,7 +101,7 @@ export function createKeys(
       const { rpc, requestId, params, stored } = creation;
       const _id = sha256(JSON.stringify([call.caller, rpc, requestId]));
       const fingerprint = sha256(JSON.stringify(params));
-      const tag = tagOf(_id, fingerprint);
+      const tag = tagOf(_id + fingerprint);
       let isFirst = false;
       for (let round = 0, taken = 0; round < MAX_ROUNDS && taken <= MAX_IDS; round++) {
         // A stale read does no harm: each write below judges what is stored, and a record's outcome never changes.
@@ -153,8 +153,8 @@ function answerOf<A>(resolved: Exclude<Resolved<A>, { resolution: "abandoned" }>
   return resolved.answer;
 }
 
-/** The tag of all attempts under a key with one body. */
-export const tagOf = (key: string, fingerprint: string): string => sha256(key + fingerprint).slice(0, TAG_LENGTH);
+/** A tag; all attempts under a key with one body have that of key and body. */
+export const tagOf = (text: string): string => sha256(text).slice(0, TAG_LENGTH);
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 

@@ -43,13 +43,13 @@ const creating: Guarded = {
     },
     {
       guard: "all attempts under a key have one tag",
-      find: "sha256(key + fingerprint)",
-      put: "sha256(key + Math.random())",
+      find: "tagOf(_id + fingerprint)",
+      put: "tagOf(String(random()))",
     },
     {
       guard: "attempts without a key have each a tag of its own",
-      find: "sha256(String(random()))",
-      put: 'sha256("")',
+      find: "tagOf(String(random()))",
+      put: 'tagOf("")',
       by: "tests",
     },
     {
