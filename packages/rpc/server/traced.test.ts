@@ -102,7 +102,7 @@ describe.each(["over a link", "by plain RPCs", "in memory"])("a call %s", (way) 
       throw new DomainError("CATEGORY_NOT_FOUND", "no 1");
     });
     await expect(client.getCategory({ categoryId: 1n }, { headers })).rejects.toThrow();
-    const attributes = { "rpc.response.status_code": "not_found" };
+    const attributes = { "rpc.status_code": "not_found" };
     expect(spans()).toMatchObject([
       { kind: "server", hasFailed: false, attributes },
       { kind: "client", hasFailed: true, attributes: { ...attributes, "error.type": "not_found" } },

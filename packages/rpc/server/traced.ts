@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import {
   ATTR_RPC_METHOD,
-  ATTR_RPC_RESPONSE_STATUS_CODE,
+  ATTR_RPC_STATUS_CODE,
   ATTR_RPC_SYSTEM_NAME,
   RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
 } from "@petstore/trace/names";
@@ -39,7 +39,7 @@ export const spanAttributes = (method: string) => ({
 export function noteFailure(span: Span, thrown: unknown, isFault: (code: Code) => boolean): void {
   const { code } = ConnectError.from(thrown);
   const name = codeToString(code);
-  span.set({ [ATTR_RPC_RESPONSE_STATUS_CODE]: name });
+  span.set({ [ATTR_RPC_STATUS_CODE]: name });
   if (isFault(code)) span.fail(name);
 }
 
