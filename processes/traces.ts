@@ -20,7 +20,7 @@ const receiver: Format<string> = format(
 const protocol = oneOf("http/protobuf");
 
 const part: Format<number> = format("a number from 0 to 1, such as 0.01", (value) =>
-  /^\d*\.?\d+$/.test(value) && Number(value) <= 1 ? Number(value) : undefined,
+  /^(?:\d+(?:\.\d+)?|\.\d+)$/.test(value) && Number(value) <= 1 ? Number(value) : undefined,
 );
 
 const resourceAttributes: Format<Readonly<Record<string, string>>> = format(
