@@ -27,7 +27,7 @@ import { addStored } from "./stored.ts";
 const BATCH = 100;
 /** How often the process checks whether its store is ready, in milliseconds. */
 const READINESS_MS = 2_000;
-/** Pause between two counts of what is stored, in milliseconds. */
+/** Pause between two looks at what is pending, and between two counts of all else that is stored, in milliseconds. */
 const CENSUS_MS = 10_000;
 /** How long that check waits for the store, in milliseconds. */
 const PATIENCE_MS = 1_000;
@@ -144,6 +144,8 @@ export async function openService(
       workers.use(every(everyMs, name, counted, deps));
     };
     for (const { name, everyMs, run } of service.workers) begin(name, everyMs, (stop) => run(BATCH, stop));
+    // Apart, for a count may take minutes, and an alert waits for what is pending.
+    begin(`${name}.pending`, CENSUS_MS, census.look);
     begin(`${name}.census`, CENSUS_MS, census.run);
     const followStore = async () => health.set(await canServe(store, deps));
     stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));

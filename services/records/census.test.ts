@@ -18,11 +18,12 @@ function start(countable: Partial<Record<keyof Countable, unknown>>) {
   const sleep = async (ms: number) => void pauses.push(ms);
   const deps = { clock: () => now, random: () => 0.5, sleep };
   const census = createCensus({ tombstones: listOf(() => []), ...countable } as never, deps);
+  const look = () => census.look(signal);
   const run = () => census.run(signal);
   const pass = (ms: number) => {
     now += ms;
   };
-  return { ...census, run, pass, pauses };
+  return { ...census, look, run, pass, pauses };
 }
 
 test("nothing is known before all of it was counted once", () => {
@@ -58,32 +59,47 @@ describe("what is pending", () => {
       { _id: 3, state: "ACTIVE", step: 7 },
     ];
     const states = ["CREATING", "ACTIVE", "OTHER"];
-    const { found, run } = start({ states, pending: listOf(() => all as never[]) });
-    await run();
+    const { found, look } = start({ states, pending: listOf(() => all as never[]) });
+    await look();
     const counts = () => Object.fromEntries(found.pending ?? []);
     expect(counts()).toEqual({ CREATING: 1, ACTIVE: 2, OTHER: 0 });
     all = all.slice(2);
-    await run();
+    await look();
     expect(counts()).toEqual({ CREATING: 0, ACTIVE: 1, OTHER: 0 });
   });
 
   test("is as old as it was seen at the same step", async () => {
     let all: Unfinished[] = [{ _id: 1, state: "ACTIVE", step: 1 }];
-    const { found, run, pass } = start({ pending: listOf(() => all as never[]) });
-    await run();
+    const { found, look, pass } = start({ pending: listOf(() => all as never[]) });
+    await look();
     pass(30_000);
-    await run();
+    await look();
     expect(found.oldestMs()).toBe(30_000);
     all = [
       { _id: 1, state: "ACTIVE", step: 2 },
       { _id: 2, state: "ACTIVE", step: 1 },
     ];
-    await run();
+    await look();
     expect(found.oldestMs()).toBe(0);
     pass(10_000);
+    await look();
     expect(found.oldestMs()).toBe(10_000);
     all = [];
-    await run();
+    await look();
     expect(found.oldestMs()).toBe(0);
+  });
+
+  test("grows no older while nobody has looked again, or could", async () => {
+    let list = async (): Promise<readonly Unfinished[]> => [{ _id: 1, state: "ACTIVE", step: 1 }];
+    const { found, look, run, pass } = start({ pending: () => list() });
+    await look();
+    pass(1_000);
+    await look();
+    pass(600_000);
+    await run();
+    expect(found.oldestMs()).toBe(1_000);
+    list = () => Promise.reject(new Error("down"));
+    await expect(look()).rejects.toThrow("down");
+    expect(found.oldestMs()).toBe(1_000);
   });
 });

@@ -48,12 +48,12 @@ export interface Countable {
   readonly unsettled?: () => number;
 }
 
-/** What was found last. Undefined until all of it was counted once. */
+/** What was found last. Each is undefined until all of it was counted once. */
 export interface Found {
   readonly pending: ReadonlyMap<string, number> | undefined;
   readonly tombstones: number | undefined;
   readonly keys: number | undefined;
-  /** How long the oldest of the pending records has waited at the same step, in milliseconds. */
+  /** How long the oldest of the pending records had waited at the same step when they were last looked at, in milliseconds. */
   oldestMs(): number | undefined;
 }
 
@@ -70,14 +70,15 @@ export function createCensus(
 ) {
   /** When each was first seen at its step. */
   let watched = new Map<Id, { readonly step: number; readonly since: number }>();
+  /** When the last look began. What has become of the records since then is not known, so they are no older. */
+  let lookedAt = 0;
   const found: { -readonly [M in keyof Found]: Found[M] } = {
     pending: undefined,
     tombstones: undefined,
     keys: undefined,
     oldestMs() {
       if (!found.pending) return undefined;
-      const now = deps.clock();
-      return [...watched.values()].reduce((oldest, { since }) => Math.max(oldest, now - since), 0);
+      return [...watched.values()].reduce((oldest, { since }) => Math.max(oldest, lookedAt - since), 0);
     },
   };
 
@@ -98,24 +99,25 @@ export function createCensus(
     return sum;
   }
 
-  async function look(list: ListPage<Unfinished>, stop: AbortSignal): Promise<void> {
-    const counts = new Map(states.map((state) => [state, 0]));
-    const seen: typeof watched = new Map();
-    const at = deps.clock();
-    await each(list, stop, ({ _id, state, step }) => {
-      counts.set(state, (counts.get(state) ?? 0) + 1);
-      const known = watched.get(_id);
-      if (seen.size < MAX_WATCHED) seen.set(_id, known?.step === step ? known : { step, since: at });
-    });
-    watched = seen;
-    found.pending = counts;
-  }
-
   return {
     found: found as Found,
-    /** Counts all of it once. */
+    /** Looks once at all records that are pending. */
+    async look(stop: AbortSignal): Promise<void> {
+      if (!pending) return;
+      const counts = new Map(states.map((state) => [state, 0]));
+      const seen: typeof watched = new Map();
+      const at = deps.clock();
+      await each(pending, stop, ({ _id, state, step }) => {
+        counts.set(state, (counts.get(state) ?? 0) + 1);
+        const known = watched.get(_id);
+        if (seen.size < MAX_WATCHED) seen.set(_id, known?.step === step ? known : { step, since: at });
+      });
+      watched = seen;
+      lookedAt = at;
+      found.pending = counts;
+    },
+    /** Counts all else once. */
     async run(stop: AbortSignal): Promise<void> {
-      if (pending) await look(pending, stop);
       found.tombstones = await count(tombstones, stop);
       if (keys) found.keys = await count(keys, stop);
     },
