@@ -100,6 +100,21 @@ test("what could not be asked about is unsettled until it is known better", asyn
   expect(unsettled?.()).toBe(0);
 });
 
+test("what Order can't tell about is unsettled, and nothing becomes so by being asked about", async () => {
+  await stock(1n, 7n, 8n);
+  states.set(7n, OrderState.UNSPECIFIED);
+  const meanwhile: unknown[] = [];
+  isDown = () => {
+    meanwhile.push(unsettled?.());
+    return false;
+  };
+  await settle();
+  expect(unsettled?.()).toBe(1);
+  time.advance(6_000);
+  await service.runWorkers();
+  expect(meanwhile).toEqual([0, 1]);
+});
+
 describe("a reservation", () => {
   test("is asked about when this process has seen it for 6 seconds", async () => {
     await stock(1n, 7n);

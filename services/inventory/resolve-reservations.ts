@@ -82,12 +82,18 @@ export function createReservationsWorker(context: InventoryContext): Reservation
   async function resolve(reservations: readonly Reservation[]): Promise<void> {
     const callContext = background(context, "reservations");
     const asked = reservations.map(({ petId, order, tag }) => ({ petId: BigInt(petId), orderId: BigInt(order), tag }));
-    const { states } = await orders.resolveReservations({ reservations: asked }, outgoing(clock, callContext));
+    const answer = orders.resolveReservations({ reservations: asked }, outgoing(clock, callContext));
+    const { states } = await answer.catch((error) => {
+      unsettled = reservations.length;
+      throw error;
+    });
+    // UNSPECIFIED: of an order that can't be read.
+    const each = reservations.map((reservation, i) => ({ reservation, state: states[i] ?? OrderState.UNSPECIFIED }));
     const settled = await Promise.allSettled(
-      reservations.map((reservation, i) => settle(reservation, states[i] ?? OrderState.UNSPECIFIED, callContext)),
+      each.map(({ reservation, state }) => settle(reservation, state, callContext)),
     );
     const failed = settled.filter((result) => result.status === "rejected");
-    unsettled = failed.length;
+    unsettled = failed.length + each.filter(({ state }) => state === OrderState.UNSPECIFIED).length;
     if (failed[0]) throw failed[0].reason;
   }
 
@@ -100,10 +106,8 @@ export function createReservationsWorker(context: InventoryContext): Reservation
         const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);
         const due = waiting.splice(0, Math.min(MAX_ASKED, young < 0 ? waiting.length : young));
         await look();
-        if (due.length > 0) {
-          unsettled = due.length; // until it is known better
-          await resolve(due.map(({ reservation }) => reservation));
-        } else if (waiting.length === 0) unsettled = 0;
+        if (due.length > 0) await resolve(due.map(({ reservation }) => reservation));
+        else if (waiting.length === 0) unsettled = 0;
         return due.length;
       },
     },
