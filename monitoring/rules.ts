@@ -11,11 +11,13 @@ export interface AlertRule {
 
 export const RUNBOOKS = "docs/runbooks.md";
 
+/** Names of OpenTelemetry are also those of other applications, which the same Prometheus may ask. */
+export const JOB = 'job="petstore"';
 const REQUESTS = "http_server_request_duration_seconds";
 /** Who asks whether the petstore is ready wants to hear 503. */
-const NO_PROBE = 'http_route!~".*/(healthz|readyz)"';
+const NO_PROBE = `${JOB},http_route!~".*/(healthz|readyz)"`;
 /** A stream lasts as long as its reader likes. */
-const NO_STREAM = 'http_route!~".*/(healthz|readyz|events|Watch[A-Za-z]+)"';
+const NO_STREAM = `${JOB},http_route!~".*/(healthz|readyz|events|Watch[A-Za-z]+)"`;
 
 export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }: Thresholds): readonly AlertRule[] {
   const { answered, fast } = objectives;
@@ -40,7 +42,7 @@ export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }
     annotations: { summary, runbook_url: `${RUNBOOKS}#${name.toLowerCase()}` },
   });
   return [
-    alert("PetstoreDown", "{{ $labels.instance }} does not answer.", 'up{job="petstore"} == 0', down),
+    alert("PetstoreDown", "{{ $labels.instance }} does not answer.", `up{${JOB}} == 0`, down),
     alert(
       "PetstoreFailing",
       "{{ $value | humanizePercentage }} of all answers are 5xx.",
@@ -54,13 +56,20 @@ export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }
     alert(
       "PetstoreUnfinished",
       "The oldest unfinished {{ $labels.kind }} is {{ $value | humanizeDuration }} old.",
-      `max by (kind) (petstore_oldest_pending_seconds) > ${pendingSeconds}`,
+      // Of inventory it is the lag below.
+      `max by (kind) (petstore_oldest_pending_seconds{${JOB},kind!="inventory"}) > ${pendingSeconds}`,
       lasting,
     ),
     alert(
       "PetstoreOutboxLag",
       "Changes have waited for {{ $value | humanizeDuration }} to be told to another service.",
-      `max(petstore_outbox_lag_seconds) > ${outboxSeconds}`,
+      `max(petstore_outbox_lag_seconds{${JOB}}) > ${outboxSeconds}`,
+      lasting,
+    ),
+    alert(
+      "PetstoreUnsettled",
+      "Reservations that could not be settled: {{ $value }}. Their units stay held.",
+      `max(petstore_unsettled_reservations{${JOB}}) > 0`,
       lasting,
     ),
   ];
