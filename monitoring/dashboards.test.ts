@@ -22,10 +22,26 @@ test("each metric that processes declare is on one of two dashboards", () => {
 
 test("a metric that is added has a panel by that", () => {
   const added = dashboards([gauge("petstore_moods", "How pets feel.", ["mood"])]);
-  expect(queriesIn(added)).toEqual(["petstore_moods"]);
+  expect(queriesIn(added)).toEqual(['petstore_moods{job="petstore"}']);
   expect(added.get("inside.json")?.panels).toMatchObject([
     { title: "petstore_moods", description: "How pets feel.", targets: [{ legendFormat: "{{mood}} {{instance}}" }] },
   ]);
+});
+
+test("each panel is about the petstore alone, at the Prometheus that is chosen", () => {
+  const all = dashboards();
+  expect(queriesIn(all).filter((expr) => !expr.includes('{job="petstore"}'))).toEqual([]);
+  for (const { templating, panels } of all.values()) {
+    expect(templating?.list).toMatchObject([{ type: "datasource", query: "prometheus", name: "source" }]);
+    for (const panel of panels ?? []) expect(panel).toMatchObject({ datasource: { uid: `\${source}` } });
+  }
+});
+
+test("processes are told apart", () => {
+  const about = /\b(process|nodejs|v8js)_/;
+  const sums = queriesIn(dashboards()).filter((expr) => about.test(expr) && expr.includes("sum"));
+  expect(sums.length).toBeGreaterThan(0);
+  expect(sums.filter((expr) => !/sum by \([^)]*instance/.test(expr))).toEqual([]);
 });
 
 test("alerts are about what is declared", () => {

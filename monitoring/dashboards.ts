@@ -2,16 +2,21 @@
  * Two dashboards for Grafana, made of the metrics that processes declare: a metric that is added has a panel by that. Pure.
  */
 import { VizLegendOptionsBuilder } from "@grafana/grafana-foundation-sdk/common";
-import { type Dashboard, DashboardBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
+import { type Dashboard, DashboardBuilder, DatasourceVariableBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
 import { DataqueryBuilder } from "@grafana/grafana-foundation-sdk/prometheus";
 import { PanelBuilder } from "@grafana/grafana-foundation-sdk/timeseries";
 import { type Declaration, unitOf } from "@petstore/metrics/declaration";
 import { METRICS } from "../processes/metrics.ts";
+import { JOB } from "./rules.ts";
 
 /** What callers meet, from the gateway to the store; all else is about records and processes. */
 const IS_ABOUT_CALLS = /^(http|rpc|db)_|^petstore_(admission|refused|streams|deprecated)/;
 /** Labels by which durations are not told apart. */
 const OUTCOMES = /status_code$|^error_type$|system_name$/;
+/** What a process has of its own: it is told by process, for one of them may be short of it. */
+const IS_OF_A_PROCESS = /^(process|nodejs|v8js)_/;
+/** The Prometheus that is chosen above the panels. */
+const SOURCE = "source";
 const WIDTH = 12;
 const HEIGHT = 8;
 
@@ -32,10 +37,11 @@ const legendOf = (labels: readonly string[]) => labels.map((label) => `{{${label
 const by = (labels: readonly string[]) => (labels.length > 0 ? ` by (${labels.join(", ")})` : "");
 
 /** How often, of a histogram also how long, of a gauge how much. */
-function panelsOf({ kind, name, help: description, labels }: Declaration): readonly Panel[] {
+function panelsOf({ kind, name, help: description, labels: own }: Declaration): readonly Panel[] {
+  const labels = kind === "gauge" || IS_OF_A_PROCESS.test(name) ? [...own, "instance"] : own;
   const unit = unitOf({ name }).replace("seconds", "s") || "short";
   if (kind === "gauge")
-    return [{ title: name, description, unit, queries: [{ expr: name, legend: legendOf([...labels, "instance"]) }] }];
+    return [{ title: name, description, unit, queries: [{ expr: `${name}{${JOB}}`, legend: legendOf(labels) }] }];
   const series = kind === "histogram" ? `${name}_count` : name;
   const often: Panel = {
     title: `${name}, per second`,
@@ -43,13 +49,16 @@ function panelsOf({ kind, name, help: description, labels }: Declaration): reado
     unit: "short",
     // What has not happened yet has no series.
     queries: [
-      { expr: `sum${by(labels)} (rate(${series}[$__rate_interval])) or on() vector(0)`, legend: legendOf(labels) },
+      {
+        expr: `sum${by(labels)} (rate(${series}{${JOB}}[$__rate_interval])) or on() vector(0)`,
+        legend: legendOf(labels),
+      },
     ],
   };
   if (kind === "counter") return [often];
   const about = labels.filter((label) => !OUTCOMES.test(label));
   const quantile = (share: number): Query => ({
-    expr: `histogram_quantile(${share}, sum${by([...about, "le"])} (rate(${name}_bucket[$__rate_interval])))`,
+    expr: `histogram_quantile(${share}, sum${by([...about, "le"])} (rate(${name}_bucket{${JOB}}[$__rate_interval])))`,
     legend: `p${100 * share} ${legendOf(about)}`,
   });
   return [often, { title: name, description, unit, queries: [quantile(0.5), quantile(0.99)] }];
@@ -59,10 +68,12 @@ function dashboardOf(title: string, declarations: readonly Declaration[]): Dashb
   const dashboard = new DashboardBuilder(title)
     .uid(title.toLowerCase().replaceAll(/\W+/g, "-"))
     .tags(["petstore"])
+    .withVariable(new DatasourceVariableBuilder(SOURCE).label("Prometheus").type("prometheus"))
     .refresh("30s")
     .time({ from: "now-1h", to: "now" });
   for (const { title, description, unit, queries } of declarations.flatMap(panelsOf)) {
     const panel = new PanelBuilder().title(title).description(description).unit(unit).min(0).span(WIDTH).height(HEIGHT);
+    panel.datasource({ type: "prometheus", uid: `\${${SOURCE}}` });
     panel.legend(new VizLegendOptionsBuilder().showLegend(true));
     for (const { expr, legend } of queries) panel.withTarget(new DataqueryBuilder().expr(expr).legendFormat(legend));
     dashboard.withPanel(panel);

@@ -6,8 +6,9 @@ import { dashboards } from "./dashboards.ts";
 
 const help = `npm run -s dashboards -- DIR     writes two dashboards for Grafana into a directory
 
-Import the files in Grafana by Dashboards > New > Import, and choose the Prometheus that scrapes the petstore;
-or put them where Grafana is provisioned from. They are made of the metrics that the processes declare.
+Import the files in Grafana by Dashboards > New > Import, or put them where Grafana is provisioned from. Above the
+panels, choose the Prometheus that scrapes the petstore, by a job of the name petstore. The dashboards are made of
+the metrics that the processes declare.
 `;
 
 try {
