@@ -75,7 +75,8 @@ export async function openAdmin(
   /** Why a request is refused that only this machine may send. */
   function refusalOf(request: IncomingMessage): string | undefined {
     const { origin: page, "sec-fetch-site": site = "" } = request.headers;
-    if (!isLoopback(request.socket.remoteAddress ?? "")) return "This can be asked for on the machine itself alone.";
+    if (!isLoopback(request.socket.remoteAddress ?? ""))
+      return "This can be asked for on the machine itself alone, by 127.0.0.1: for that ADMIN_HOST is 127.0.0.1 or 0.0.0.0.";
     // A page that loads this as an image sends no Origin.
     if (page !== undefined || /^(cross|same)-site$/.test(`${site}`))
       return "No web page may ask for this: leave the headers Origin and Sec-Fetch-Site out.";

@@ -1,6 +1,9 @@
 /** The command beside a petstore with two gateways, as `npm start` runs it. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -75,6 +78,14 @@ test.each<[string, readonly string[], Record<string, string>, string]>([
   const { code, stderr, stdout } = await deprecated(args, env);
   expect(stderr).toContain(why);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+});
+
+test("it does not wait for a gateway that hangs", { timeout }, async () => {
+  await using silent = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const { code, stderr } = await deprecated(["--admin", `http://127.0.0.1:${port}`]);
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("/deprecated can't be asked") });
 });
 
 test("it explains itself", async () => {

@@ -25,6 +25,9 @@ const options = {
   help: { type: "boolean", default: false },
 } as const;
 
+/** How long a gateway may take, in milliseconds. */
+const PATIENCE_MS = 5_000;
+
 /** What a gateway answers, in JSON. */
 interface Report {
   readonly calls: readonly (Omit<DeprecatedCall, "sunset"> & { readonly sunset: string })[];
@@ -68,7 +71,7 @@ function adminPorts(): readonly string[] {
 
 async function ask(admin: string): Promise<Report> {
   const url = `${admin.replace(/\/$/, "")}/deprecated`;
-  const answer = await fetch(url).catch((error) => {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) }).catch((error) => {
     const why = error.cause?.code ?? error.message;
     throw new Error(`${url} can't be asked (${why}): is the petstore running? PORT_BASE or --admin say where it is.`);
   });
