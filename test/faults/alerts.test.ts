@@ -78,8 +78,14 @@ describe.skipIf(prometheusMissing)("alerts fire", () => {
 
     await petstore.kill("pet");
     expect(await send("POST", "/store/orders", { petId: 1 })).toBe(201);
-    await untilFiring(watched, ["PetstoreDown", "PetstoreFailing", "PetstoreUnfinished", "PetstoreOutboxLag"], load);
+    await untilFiring(watched, ["PetstoreDown", "PetstoreFailing", "PetstoreOutboxLag"], load);
     await petstore.start("pet");
+    await calm(watched, load);
+
+    await petstore.kill("inventory");
+    expect(await send("DELETE", "/pets/1")).toBe(503);
+    await untilFiring(watched, ["PetstoreDown", "PetstoreUnfinished"], load);
+    await petstore.start("inventory");
     await calm(watched, load);
 
     await petstore.kill("category", "SIGSTOP");
