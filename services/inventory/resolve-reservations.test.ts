@@ -92,6 +92,7 @@ test("what could not be asked about is unsettled until it is known better", asyn
   expect(unsettled?.()).toBe(0);
   isDown = () => true;
   time.advance(6_000);
+  await settle(); // the two that were read before
   await settle();
   expect(unsettled?.()).toBe(1);
   await internal().release({ petId: 1n, orderId: 8n });
@@ -113,6 +114,22 @@ test("what Order can't tell about is unsettled, and nothing becomes so by being 
   time.advance(6_000);
   await service.runWorkers();
   expect(meanwhile).toEqual([0, 1]);
+});
+
+test("one is unsettled all the time while it is among many, which take several runs", async () => {
+  for (const petId of [1n, 2n, 3n])
+    await stock(petId, ...Array.from({ length: 800 }, (_, i) => 1_000n * petId + BigInt(i)));
+  states.set(2_010n, OrderState.UNSPECIFIED);
+  await settle();
+  while (!askedIds().flat().includes(2_010n)) await service.runWorkers();
+  const counts = new Set<unknown>();
+  asked = [];
+  while (askedIds().flat().length < 6_000) {
+    counts.add(unsettled?.());
+    time.advance(2_000);
+    await service.runWorkers();
+  }
+  expect(counts).toEqual(new Set([1]));
 });
 
 describe("a reservation", () => {

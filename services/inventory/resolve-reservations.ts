@@ -29,12 +29,14 @@ const PAGE = 100;
 
 interface Seen {
   readonly at: number;
+  /** In which pass through all entries. */
+  readonly round: number;
   readonly reservation: Reservation;
 }
 
 export interface Reservations {
   readonly worker: Worker;
-  /** Of those that were asked about last, how many are neither settled nor known to belong to an open order. */
+  /** Of the last round, how many are neither settled nor known to belong to an open order. */
   readonly unsettled: () => number;
 }
 
@@ -46,19 +48,25 @@ export function createReservationsWorker(context: InventoryContext): Reservation
   );
   /** The earliest first. */
   const waiting: Seen[] = [];
-  let unsettled = 0;
+  /** Which entry was read last; one that is not above it begins another round. */
+  const last = { id: 0, round: 0 };
+  /** How many are unsettled in the round that is asked about, so far, and in the one before: a round may take many runs. */
+  let unsettled = { round: 0, now: 0, before: 0 };
 
   /** Reads on from where the run before ended, until there is as much to ask about as in one run. */
   async function look(): Promise<void> {
     const read = new Set<number>();
     for (let found = 0; found < MAX_ASKED && waiting.length < MAX_WAITING; ) {
       const page = (await next(PAGE)).filter(({ _id }) => !read.has(_id));
-      for (const entry of page) {
+      const at = clock();
+      const seen = page.flatMap((entry) => {
         read.add(entry._id);
         highestOrder.note(entry);
-      }
-      const at = clock();
-      const seen = page.flatMap(reservationsIn).map((reservation) => ({ at, reservation }));
+        if (entry._id <= last.id) last.round++;
+        last.id = entry._id;
+        const { round } = last;
+        return reservationsIn(entry).map((reservation) => ({ at, round, reservation }));
+      });
       waiting.push(...seen);
       found += seen.length;
       if (page.length < PAGE) return; // there are no others
@@ -79,26 +87,34 @@ export function createReservationsWorker(context: InventoryContext): Reservation
     });
   }
 
-  async function resolve(reservations: readonly Reservation[]): Promise<void> {
+  function tally(due: readonly Seen[], isLeft: (i: number) => boolean): void {
+    due.forEach(({ round }, i) => {
+      if (round !== unsettled.round) unsettled = { round, now: 0, before: unsettled.now };
+      if (isLeft(i)) unsettled.now++;
+    });
+  }
+
+  async function resolve(due: readonly Seen[]): Promise<void> {
     const callContext = background(context, "reservations");
+    const reservations = due.map(({ reservation }) => reservation);
     const asked = reservations.map(({ petId, order, tag }) => ({ petId: BigInt(petId), orderId: BigInt(order), tag }));
     const answer = orders.resolveReservations({ reservations: asked }, outgoing(clock, callContext));
     const { states } = await answer.catch((error) => {
-      unsettled = reservations.length;
+      tally(due, () => true);
       throw error;
     });
     // UNSPECIFIED: of an order that can't be read.
-    const each = reservations.map((reservation, i) => ({ reservation, state: states[i] ?? OrderState.UNSPECIFIED }));
+    const stateOf = (i: number) => states[i] ?? OrderState.UNSPECIFIED;
     const settled = await Promise.allSettled(
-      each.map(({ reservation, state }) => settle(reservation, state, callContext)),
+      reservations.map((reservation, i) => settle(reservation, stateOf(i), callContext)),
     );
+    tally(due, (i) => settled[i]?.status === "rejected" || stateOf(i) === OrderState.UNSPECIFIED);
     const failed = settled.filter((result) => result.status === "rejected");
-    unsettled = failed.length + each.filter(({ state }) => state === OrderState.UNSPECIFIED).length;
     if (failed[0]) throw failed[0].reason;
   }
 
   return {
-    unsettled: () => unsettled,
+    unsettled: () => Math.max(unsettled.now, unsettled.before),
     worker: {
       name: NAME,
       everyMs: INTERVAL_MS,
@@ -106,8 +122,8 @@ export function createReservationsWorker(context: InventoryContext): Reservation
         const young = waiting.findIndex(({ at }) => clock() - at < MIN_AGE_MS);
         const due = waiting.splice(0, Math.min(MAX_ASKED, young < 0 ? waiting.length : young));
         await look();
-        if (due.length > 0) await resolve(due.map(({ reservation }) => reservation));
-        else if (waiting.length === 0) unsettled = 0;
+        if (due.length > 0) await resolve(due);
+        else if (waiting.length === 0) unsettled = { ...unsettled, now: 0, before: 0 };
         return due.length;
       },
     },
