@@ -11,6 +11,7 @@ import { takeDirectory } from "@petstore/store/directory";
 import { type Db, type Document, MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
 import { mongodbMissing, openPlace, withDatabaseName } from "../test/harness/mongodb.ts";
@@ -127,6 +128,40 @@ describe("the embedded engine", () => {
     expect(short(await look(place))).toEqual([finds]);
     const left = await mend(configOf(place), false, options);
     expect(short(left)).toEqual(finds.repair === "safe" ? [] : [finds]);
+  });
+
+  /** Takes order 1 out of the index of the ids. */
+  async function loseOrder(dataDir: string): Promise<void> {
+    const change = (text: string) => {
+      using db = new DatabaseSync(join(dataDir, "order.db"), { defensive: false });
+      db.exec(text);
+    };
+    const both = "('fewer', 'sqlite_autoindex_orders_1')";
+    change(`CREATE INDEX fewer ON orders (_id) WHERE _id > 1; PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET rootpage = (SELECT sum(rootpage) FROM sqlite_schema WHERE name IN ${both}) - rootpage
+      WHERE name IN ${both}`);
+    change("DROP INDEX fewer");
+  }
+
+  test("an order that the index of the ids has lost is found again, and not aborted", async () => {
+    const place = await afterCopy(loseOrder);
+    expect(short(await look(place))).toContainEqual({ invariant: "index-missing", ids: ["order"], repair: "safe" });
+    expect(await mend(configOf(place), false, options)).toEqual([]);
+    await withServices(place, async ({ pathTo }) => {
+      const { order } = await createClient(OrderService, pathTo("order")).getOrder({ orderId: 1n });
+      expect(order).toMatchObject({ petId: 1n, quantity: 2, complete: false });
+    });
+  });
+
+  test("of two orders with one id nobody knows which is right", async () => {
+    const place = await afterCopy(async (dataDir) => {
+      await loseOrder(dataDir);
+      await sql(
+        "order",
+        "INSERT INTO orders (_id, doc) SELECT 1, doc FROM orders NOT INDEXED WHERE rowid = 1",
+      )(dataDir);
+    });
+    await expect(mend(configOf(place), false, options)).rejects.toThrow(/order.db can't be built .*restore a backup/);
   });
 
   test("as long as a look lasts, no petstore starts there", async () => {

@@ -45,7 +45,9 @@ export async function mend(config: DoctorConfig, isDryRun: boolean, options: Doc
       say("The stores can't be read, or don't belong together: nothing is repaired before that is mended.");
       return found;
     }
-    await repair(config, open, found, { time, log, say });
+    await repair(config, open, found, { time, log, say }).catch((error) => {
+      throw error instanceof Corrupt ? new CannotLook(error.message) : error;
+    });
   }
   return examine(config, options);
 }

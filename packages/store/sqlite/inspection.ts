@@ -118,6 +118,13 @@ export function inspectFile(path: string): StoreAtRest {
         writing.exec(`DROP INDEX ${quote(index.name)}`);
       for (const column of of("SELECT name FROM pragma_table_info(?)"))
         if (column.name.startsWith(KEY)) writing.exec(`ALTER TABLE ${quote(name)} DROP COLUMN ${quote(column.name)}`);
+      try {
+        // Those of the ids can't be dropped.
+        writing.exec("REINDEX");
+      } catch (error) {
+        const { message } = error as Error;
+        throw new Corrupt(`The indexes of ${path} can't be built (${message}): restore a backup.`, { cause: error });
+      }
     },
     close: async () => close(),
   };
