@@ -1,5 +1,6 @@
 /** The command beside a petstore: under load nothing is found, damage is named while it runs, and what a kill left is mended. */
 import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { mongodbMissing, openPlace } from "../test/harness/mongodb.ts";
@@ -19,10 +20,13 @@ const start = async (mongodbUri?: string, env: Record<string, string> = {}) =>
   stack.use(await startPetstore({ env: { ADMIN_PORT: "", ...env }, ...(mongodbUri && { mongodbUri }), replicas: 1 }));
 
 /** Runs the command as somebody on call does. */
-async function doctor({ http, store }: Petstore, ...args: string[]) {
+function begin({ http, store }: Petstore, ...args: string[]) {
   const { dataDir, mongodbUri = "" } = store;
   const env = { PATH: process.env.PATH, DATA_DIR: dataDir, MONGODB_URI: mongodbUri, PORT_BASE: new URL(http).port };
-  const run = promisify(execFile)(process.execPath, ["doctor/main.ts", "--json", ...args], { env });
+  return promisify(execFile)(process.execPath, ["doctor/main.ts", "--json", ...args], { env });
+}
+async function doctor(petstore: Petstore, ...args: string[]) {
+  const run = begin(petstore, ...args);
   const { stdout, stderr, code = 0 } = await run.catch((error) => error);
   return { code, stderr, findings: stdout === "" ? undefined : JSON.parse(stdout).findings };
 }
@@ -119,6 +123,12 @@ describe("on the embedded store", () => {
         { invariant: "corrupt-document", ids: ["pet/2"], detail: expect.stringContaining("(state)"), repair: "manual" },
       ],
     });
+    const secrets = () => readdirSync(petstore.store.dataDir).filter((name) => name.endsWith(".secret"));
+    const stopped = begin(petstore);
+    await expect.poll(secrets).toHaveLength(1);
+    stopped.child.kill("SIGTERM");
+    await expect(stopped).rejects.toMatchObject({ code: 143 });
+    expect(secrets()).toEqual([]);
   });
 
   test("what a kill under load left is named, mended, and gone", { timeout }, async () => {

@@ -1,6 +1,7 @@
 /** The store of a service that runs on the embedded engine, seen through its admin port. */
-import { randomBytes } from "node:crypto";
-import { chownSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { randomBytes, randomInt } from "node:crypto";
+import { closeSync, fchownSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { readRow } from "@petstore/store/inspection";
 import type { ServiceName } from "../processes/names.ts";
 import { type Question, type ShownRow, secretFile } from "../services/stored.ts";
@@ -15,15 +16,32 @@ export interface Proof extends Disposable {
   readonly query: string;
 }
 
-/** Puts a secret into DATA_DIR that only its owner can read. */
+/** Puts a secret into DATA_DIR that only its owner can read, until it is disposed or the process exits. */
 export function openProof(dataDir: string): Proof {
   const secret = randomBytes(32).toString("hex");
-  const file = secretFile(dataDir, process.pid);
-  writeFileSync(file, secret, { mode: 0o600 });
-  const { uid, gid } = statSync(dataDir);
-  // Another user's only if root asks, for services that run as that user.
-  if (uid !== process.getuid?.()) chownSync(file, uid, gid);
-  return { query: `by=${process.pid}&secret=${secret}`, [Symbol.dispose]: () => rmSync(file, { force: true }) };
+  // Others may write there, too: what they have put under the name is not written to.
+  const by = randomInt(2 ** 47);
+  const file = secretFile(dataDir, by);
+  const opened = openSync(file, "wx", 0o600);
+  const remove = () => rmSync(file, { force: true });
+  process.once("exit", remove);
+  try {
+    writeFileSync(opened, secret);
+    // Root asks services that run as another user.
+    if (process.getuid?.() === 0) {
+      const { uid, gid } = statSync(join(dataDir, "pet.db"), { throwIfNoEntry: false }) ?? statSync(dataDir);
+      fchownSync(opened, uid, gid);
+    }
+  } finally {
+    closeSync(opened);
+  }
+  return {
+    query: `by=${by}&secret=${secret}`,
+    [Symbol.dispose]() {
+      process.off("exit", remove);
+      remove();
+    },
+  };
 }
 
 /** `urls` are the admin ports where it may be: its own, or that of a petstore in one process. */

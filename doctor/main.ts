@@ -1,4 +1,5 @@
 /** `npm run doctor`: reads all that the petstore has stored, and names what is broken. */
+import { constants } from "node:os";
 import { parseArgs } from "node:util";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
@@ -48,6 +49,10 @@ function parse() {
     process.exit(2);
   }
 }
+
+// So that it leaves nothing behind.
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => process.exit(128 + constants.signals[signal]));
 
 const values = parse();
 if (values["dry-run"] && !values.repair) {

@@ -1,5 +1,5 @@
-import { writeFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { statSync, writeFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
 import { directoryForEach } from "../packages/store/fixtures/directory.ts";
 import type { AdminAnswer, AdminRoutes } from "../processes/admin.ts";
 import { addStored, secretFile } from "./stored.ts";
@@ -46,4 +46,12 @@ test.each([
   writeFileSync(secretFile(directory.path, 12), secret);
   writeFileSync(secretFile(directory.path, 14), "");
   expect(await ask({ ...asked("last", "pet"), ...query })).toMatchObject({ status: 403 });
+});
+
+test("who has put it there as another user is refused", async () => {
+  const ask = open();
+  const file = secretFile(directory.path, 12);
+  writeFileSync(file, secret);
+  using _ = vi.spyOn(process as Required<NodeJS.Process>, "getuid").mockReturnValue(statSync(file).uid + 1);
+  expect(await ask({ by: "12", secret, ...asked("last", "pet") })).toMatchObject({ status: 403 });
 });

@@ -1,0 +1,31 @@
+/** The secret by which services know the doctor. */
+import crypto from "node:crypto";
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { directoryForEach } from "../packages/store/fixtures/directory.ts";
+import { secretFile } from "../services/stored.ts";
+import { openProof } from "./live.ts";
+
+const directory = directoryForEach();
+const names = () => readdirSync(directory.path);
+
+test("only its owner can read it, as long as it is needed", () => {
+  {
+    using _ = openProof(directory.path);
+    const [name = ""] = names();
+    expect(statSync(join(directory.path, name)).mode & 0o777).toBe(0o600);
+  }
+  expect(names()).toEqual([]);
+});
+
+test("a link that waits for it is not followed", () => {
+  const target = join(directory.path, "target");
+  writeFileSync(target, "mine");
+  symlinkSync(target, secretFile(directory.path, 12));
+  using _ = vi.spyOn(crypto as { randomInt(max: number): number }, "randomInt").mockReturnValue(12);
+  syncBuiltinESMExports();
+  expect(() => openProof(directory.path)).toThrow("EEXIST");
+  expect(readFileSync(target, "utf8")).toBe("mine");
+});
