@@ -40,6 +40,7 @@ COPY --from=generated /petstore/proto/gen proto/gen
 COPY package.json ./
 COPY backup backup
 COPY --from=generated /petstore/console/dist console/dist
+COPY doctor doctor
 COPY gateway gateway
 COPY launcher launcher
 COPY packages packages

@@ -1,6 +1,6 @@
 /** `npm run data`: backups, exports and copies of all that the petstore stores. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
@@ -113,14 +113,12 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
 
 /** Has the doctor look at what was restored, and not at the surroundings: another petstore may have the ports. */
 async function examine(place: Place): Promise<void> {
-  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  if (!("doctor" in scripts)) return;
   const { MONGODB_URI: _, MONGODB_URI_FILE: __, ...others } = env;
   const where = "uri" in place ? { MONGODB_URI: place.uri.reveal() } : { DATA_DIR: place.directory };
   const options = { cwd: root, env: { ...others, ...where }, maxBuffer: 2 ** 26 };
   const run = promisify(execFile)("npm", ["run", "-s", "doctor", "--", "--json"], options);
   const { stdout, stderr, code = 0 } = await run.catch((error) => error);
-  if (code !== 0 && code !== 1) return say(`The doctor could not look: ${stderr}`);
+  if ((code !== 0 && code !== 1) || stdout === "") return say(`The doctor could not look: ${stderr}`);
   const { findings } = JSON.parse(stdout) as {
     findings: { readonly invariant: string; readonly ids: readonly string[]; readonly detail: string }[];
   };

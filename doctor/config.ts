@@ -27,8 +27,11 @@ export function doctorConfig(environment: Environment) {
   };
 }
 
-/** What would keep the petstore from starting with this environment, or has no effect in it. In sentences. */
-export function configurationProblems(environment: Environment): string[] {
+/**
+ * What would keep the petstore from starting with this environment, or has no effect in it, in sentences. PORT, which the
+ * image sets, is for the one process of a container.
+ */
+export function configurationProblems({ PORT: _, ...environment }: Environment): string[] {
   const warnings = launcherWarnings(environment);
   const problems = [
     () => launcherConfig(environment, false, { warnings }),

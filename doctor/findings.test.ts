@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { configurationProblems } from "./config.ts";
 import { advice, createFindings, finding, invariantNames, seenTwice, shownOf } from "./findings.ts";
 import { report } from "./report.ts";
 import { wrongPorts } from "./surroundings.ts";
@@ -59,6 +60,11 @@ Found: 2 safe to repair, 1 for somebody to decide. docs/doctor.md says what each
 test("the page has a row for each invariant", () => {
   const rows = readFileSync("docs/doctor.md", "utf8").match(/^\| `[a-z][a-z-]+`(?= \|)/gm) ?? [];
   expect(rows.map((row) => row.slice(3, -1)).filter((name) => !name.startsWith("env-"))).toEqual(invariantNames);
+});
+
+test("a port for the one process of a container is right", () => {
+  expect(configurationProblems({ PORT: "8080" })).toEqual([]);
+  expect(configurationProblems({ PORT_BAES: "8080" })).toEqual([expect.stringContaining("PORT_BAES")]);
 });
 
 describe("ports", () => {

@@ -223,7 +223,7 @@ describe("the image", () => {
     expect(/^ENTRYPOINT (.*)$/m.exec(last)?.[1]).toBe('["node", "--disable-sigusr1"]');
   });
 
-  test("has all that the containers run, and what that imports", () => {
+  test("has all that the containers and whoever is on call run, and what that imports", () => {
     const copied = [...last.matchAll(/^COPY (?:--from=generated \/petstore\/)?(?!--)(.+) \S+$/gm)]
       .flatMap(([, paths = ""]) => paths.split(" "))
       .filter((path) => existsSync(path));
@@ -233,7 +233,10 @@ describe("the image", () => {
     const scripts = containers
       .filter(([, { image }]) => image === "petstore")
       .map(([, { command }]) => command[0] ?? "");
-    const { files, packages } = reachable([...scripts, ...inJson("CMD"), inJson("HEALTHCHECK.*? CMD")[1] ?? ""]);
+    const { files, packages } = reachable([
+      ...[...scripts, ...inJson("CMD"), inJson("HEALTHCHECK.*? CMD")[1] ?? ""],
+      ...["backup/main.ts", "doctor/main.ts"],
+    ]);
     expect(files.size).toBeGreaterThan(100);
     for (const file of files) {
       const from = copied.find((path) => file === path || file.startsWith(`${path}/`));
