@@ -42,7 +42,12 @@ const readsAgree = (place: Place) =>
     expect(statuses(pets, "id")).toEqual(statuses(items, "petId"));
   });
 
-function tryAll(engine: { place(): Promise<Place>; damaged(place: Place, damage: Damage): Promise<void> }): void {
+interface Engine {
+  place(): Promise<Place>;
+  damaged(place: Place, damage: Pick<Damage, "service" | "make">): Promise<void>;
+}
+
+function tryAll(engine: Engine): void {
   test("nothing is found where nothing is wrong, and nothing is changed", async () => {
     const place = await engine.place();
     expect(await look(place)).toEqual([]);
@@ -90,7 +95,7 @@ describe("the embedded engine", () => {
     return { dataDir, mongodbUri: undefined };
   }
   const sql = (service: string, change: string) => async (dataDir: string) => {
-    using db = new DatabaseSync(join(dataDir, `${service}.db`));
+    using db = new DatabaseSync(join(dataDir, `${service}.db`), { defensive: false });
     db.exec(change);
   };
 
@@ -183,6 +188,20 @@ describe("the embedded engine", () => {
     expect(said).toEqual([expect.stringContaining("nothing is repaired")]);
   });
 
+  test("a file that is damaged as a whole is not repaired, nor what its records lack", async () => {
+    const place = await afterCopy(
+      sql("order", "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'orders(endedOn)'"),
+    );
+    const found = await look(place);
+    expect(short(found)).toEqual([
+      { invariant: "corrupt-document", ids: ["order"], repair: "manual" },
+      { invariant: "index-missing", ids: ["order.orders"], repair: "safe" },
+    ]);
+    said.length = 0;
+    expect(short(await mend(configOf(place), false, options))).toEqual(short(found));
+    expect(said).toEqual([expect.stringContaining("nothing is repaired")]);
+  });
+
   test("surroundings that are wrong are named beside what is stored", async () => {
     const place = await afterCopy(async (dataDir) =>
       utimes(join(dataDir, "pet.db"), new Date(), new Date("2200-01-01")),
@@ -223,7 +242,7 @@ describe.skipIf(mongodbMissing)("MongoDB", () => {
   });
   afterAll(() => stack.disposeAsync());
 
-  tryAll({
+  const engine: Engine = {
     async place() {
       await Promise.all(
         whole.map(async ({ db, name, docs }) => {
@@ -234,5 +253,11 @@ describe.skipIf(mongodbMissing)("MongoDB", () => {
       return place;
     },
     damaged: (place, { service, make }) => inDatabase(place, service, make),
+  };
+  tryAll(engine);
+
+  test("a petstore that runs may be on other machines, and have its ports there", async () => {
+    const place = await engine.place();
+    await withServices(place, async () => expect(await look(place)).toEqual([]));
   });
 });

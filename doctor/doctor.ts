@@ -8,7 +8,7 @@ import { type Finding, seenTwice } from "./findings.ts";
 import { look } from "./look.ts";
 import type { OnProgress } from "./reading.ts";
 import { isSafe, repair } from "./repair.ts";
-import { type OpenStores, openStores } from "./stores.ts";
+import { isInUse, type OpenStores, openStores } from "./stores.ts";
 import { surroundings } from "./surroundings.ts";
 
 export interface DoctorOptions {
@@ -18,11 +18,17 @@ export interface DoctorOptions {
   readonly say: (text: string) => void;
 }
 
+const RUNS = "The petstore runs: stop it, then repair.";
+
 /** Between two looks at a petstore that runs, in milliseconds. */
 const BETWEEN_MS = 5_000;
 
 /** What workers could not finish is found by the next look. */
 const log = createLogger({ service: "doctor", level: "silent", format: "json" });
+
+/** Whether a store as a whole is damaged, or another's: what its records lack may be there. */
+const isOfStore = ({ invariant, ids: [id = "/"] }: Finding): boolean =>
+  invariant === "identity-mixed" || (invariant === "corrupt-document" && !id.includes("/"));
 
 /** What is wrong. Throws `CannotLook`. */
 export async function examine(config: DoctorConfig, options: DoctorOptions): Promise<Finding[]> {
@@ -35,16 +41,17 @@ export async function mend(config: DoctorConfig, isDryRun: boolean, options: Doc
   const { time, say } = options;
   {
     await using open = await openStores(config, time);
-    if (open.isLive) throw new CannotLook("The petstore runs: stop it, then repair.");
+    if (open.isLive) throw new CannotLook(RUNS);
     const found = await lookAt(config, open, options);
     const safe = found.filter(isSafe);
     if (isDryRun)
       for (const { invariant, ids, detail } of safe) say(`would mend ${invariant} ${ids.join(" ")}: ${detail}`);
     if (isDryRun || safe.length === 0) return found;
-    if (open.inspected === undefined || found.some(({ invariant }) => invariant === "identity-mixed")) {
+    if (open.atRest === undefined || found.some(isOfStore)) {
       say("The stores can't be read, or don't belong together: nothing is repaired before that is mended.");
       return found;
     }
+    if (await isInUse(open.atRest)) throw new CannotLook(RUNS);
     await repair(config, open, found, { time, log, say }).catch((error) => {
       throw error instanceof Corrupt ? new CannotLook(error.message) : error;
     });
@@ -61,9 +68,10 @@ async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }
     try {
       return [...found, ...(await look(inspected, { clock: time.clock, isLive, progress })).list()];
     } catch (error) {
+      if (!(error instanceof Corrupt)) throw error;
       // A file of which a part can't be read: it is one of the problems.
-      if (error instanceof Corrupt && found.length > 0) return found;
-      throw error;
+      if (found.some(isOfStore)) return found;
+      throw new CannotLook(error.message);
     }
   };
   const first = await lookOnce();
@@ -73,5 +81,5 @@ async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }
     found = seenTwice(first, await lookOnce());
   }
   // Of MongoDB nobody knows which machines its petstores are on.
-  return [...found, ...(await surroundings(config, config.mongodbUri && !isLive ? undefined : isLive, time.clock))];
+  return [...found, ...(await surroundings(config, config.mongodbUri ? undefined : isLive, time.clock))];
 }

@@ -35,13 +35,17 @@ export async function openStores(config: DoctorConfig, time: Time): Promise<Open
   const stack = new AsyncDisposableStack();
   try {
     const { atRest } = await openAll(config, time, stack);
-    const uses = await Promise.all([...atRest.values()].map((store) => store.isInUse()));
-    return opened(atRest, uses.includes(true), [], stack);
+    return opened(atRest, await isInUse(atRest), [], stack);
   } catch (error) {
     await stack.disposeAsync();
     if (!(error instanceof UnusableServer)) throw error;
     throw new CannotLook(`MONGODB_URI ${error.problem}.`, /too old|standalone/.test(error.problem));
   }
+}
+
+/** Whether another process works with one of them. */
+export async function isInUse(stores: ReadonlyMap<ServiceName, StoreAtRest>): Promise<boolean> {
+  return (await Promise.all([...stores.values()].map((store) => store.isInUse()))).includes(true);
 }
 
 async function openDirectory(config: DoctorConfig, time: Time): Promise<OpenStores> {
