@@ -54,6 +54,20 @@ function tryAll(engine: Engine): void {
     expect(await mend(configOf(place), false, options)).toEqual([]);
   });
 
+  test("a key may wait for its record for a day", async () => {
+    const place = await engine.place();
+    const make: Damage["make"] = async (hand) => {
+      await hand.setSequence(9);
+      await hand.change(
+        "keys",
+        ({ recordId }) => recordId === 4,
+        (doc) => ({ ...doc, recordId: 7 }),
+      );
+    };
+    await engine.damaged(place, { service: "order", make });
+    expect(await look(place)).toEqual([]);
+  });
+
   test.each(damages)("$title: $finds.invariant, $finds.repair", async (damage) => {
     const place = await engine.place();
     await engine.damaged(place, damage);

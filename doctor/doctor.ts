@@ -66,7 +66,7 @@ async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }
     const found = await problems(progress);
     if (!inspected) return found;
     try {
-      return [...found, ...(await look(inspected, { clock: time.clock, isLive, progress })).list()];
+      return [...found, ...(await look(inspected, { clock: time.clock, progress })).list()];
     } catch (error) {
       if (!(error instanceof Corrupt)) throw error;
       // A file of which a part can't be read: it is one of the problems.

@@ -36,8 +36,6 @@ export type AllInspected = Readonly<Record<ServiceName, Inspected>>;
 
 export interface LookOptions {
   readonly clock: () => number;
-  /** Whether the petstore runs, and may be about to finish what looks unfinished. */
-  readonly isLive: boolean;
   readonly progress?: OnProgress | undefined;
   /** How many findings of a kind are named. */
   readonly most?: number;
@@ -74,16 +72,13 @@ function begin(stores: AllInspected, found: Findings, progress: OnProgress) {
 }
 type Look = ReturnType<typeof begin>;
 
-export async function look(
-  stores: AllInspected,
-  { clock, isLive, progress = () => {}, most }: LookOptions,
-): Promise<Findings> {
+export async function look(stores: AllInspected, { clock, progress = () => {}, most }: LookOptions): Promise<Findings> {
   const found = createFindings(most);
   const looking = begin(stores, found, progress);
   await lookAtPets(looking);
   await lookAtOrders(looking);
   await lookAtCategories(looking);
-  await lookAtKeys(looking, clock, isLive);
+  await lookAtKeys(looking, clock);
   // Behind the records: whatever has an id by now has it from the sequence.
   for (const service of WITH_KEYS)
     found.add(wrongInSequence(service, await stores[service].last(service), looking.highest[service]));
@@ -137,7 +132,6 @@ async function lookAtCategories({ found, guards, categories, all, highest }: Loo
 async function lookAtKeys(
   { found, source, pets, categories, orders, all, highest }: Look,
   clock: () => number,
-  isLive: boolean,
 ): Promise<void> {
   const { isExpired } = createExpiry(RETENTION.keys, clock);
   for (const service of WITH_KEYS) {
@@ -145,7 +139,7 @@ async function lookAtKeys(
     for await (const batch of batches(all(source(service, KEYS, `${service}-key`)))) {
       const valid = batch.flatMap(({ doc }) => (isRead(doc) && !isExpired(doc.hour) ? doc : []));
       for (const { recordId } of valid) note(highest, service, recordId);
-      const rule = (key: KeyDoc, record: Doc | undefined) => wrongInKey(service, key, record, isLive);
+      const rule = (key: KeyDoc, record: Doc | undefined) => wrongInKey(service, key, record);
       await each(valid, records, ({ recordId }) => recordId, rule, found);
     }
   }

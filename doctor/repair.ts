@@ -58,7 +58,7 @@ export async function repair(
   ) as unknown as AllInspected;
   const said = new Set<string>();
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const now = (await look(inspected, { clock: time.clock, isLive: false, most: MOST })).list().filter(isSafe);
+    const now = (await look(inspected, { clock: time.clock, most: MOST })).list().filter(isSafe);
     if (now.length === 0) return;
     for (const finding of now) {
       const { invariant, ids, detail, mend } = finding;

@@ -5,21 +5,14 @@ import { tagOf } from "../../services/records/idempotency-keys.ts";
 import type { KeyDoc } from "../../services/records/key-transitions.ts";
 import { type Finding, finding } from "../findings.ts";
 
-/**
- * A key that has not expired. While the petstore runs, its record may be about to be made, also by a client that comes again
- * within the day.
- */
+/** A key that has not expired. Its record may still be made, by a client that comes again within the day. */
 export function wrongInKey(
   service: ServiceName,
   { _id, recordId, fingerprint }: KeyDoc,
   record: (Doc & { readonly tag?: string | undefined }) | undefined,
-  isLive: boolean,
 ): Finding[] {
-  const isForeign = record?.tag !== undefined && record.tag !== tagOf(_id + fingerprint);
-  if (record ? !isForeign : isLive) return [];
-  const detail = isForeign
-    ? "The key stands for a record that another request has made."
-    : "The key stands for a record that is not there. Once the key is removed, the request makes another when it comes again.";
+  if (record?.tag === undefined || record.tag === tagOf(_id + fingerprint)) return [];
+  const detail = "The key stands for a record that another request has made.";
   const mend: Finding["mend"] = async ({ keys }) => keys[service]?.remove(_id, () => true);
   return [finding("key-dangling", [`${service}-key/${_id}`, `${service}/${recordId}`], detail, { mend })];
 }
