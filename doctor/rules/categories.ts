@@ -1,15 +1,19 @@
 /** What must hold within a category, and between it and the deletion guard that Pet has for it. Pure. */
 import { keep, put } from "@petstore/store/port";
-import type { CategoryDoc } from "../../services/category/model.ts";
+import { type CategoryDoc, nameOf } from "../../services/category/model.ts";
 import { knowDeletion } from "../../services/category/rules.ts";
 import type { DeletionGuardDoc } from "../../services/pet/model.ts";
 import { byWorkers, type Finding, finding } from "../findings.ts";
-import { contradictions } from "./contradictions.ts";
+import { contradictions, derivedName } from "./contradictions.ts";
 
-const derived = ({ state }: CategoryDoc) => ({
-  visible: state === "DELETED" ? undefined : (true as const),
-  pending: state === "DELETING" ? (true as const) : undefined,
-});
+function derived(doc: CategoryDoc) {
+  const visible = doc.state === "DELETED" ? undefined : (true as const);
+  return {
+    visible,
+    pending: doc.state === "DELETING" ? (true as const) : undefined,
+    foldedName: derivedName(doc, visible, nameOf),
+  };
+}
 
 export function wrongInCategory(doc: CategoryDoc): Finding[] {
   const id = `category/${doc._id}`;

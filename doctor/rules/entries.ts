@@ -6,11 +6,14 @@ import type { OrderDoc } from "../../services/order/model.ts";
 import { insertAborted } from "../../services/order/rules.ts";
 import { succeed } from "../../services/records/record.ts";
 import { type Finding, finding } from "../findings.ts";
+import { contradictions } from "./contradictions.ts";
 
 type Rule = Decide<InventoryDoc, void>;
 
 const isBalanced = ({ quantity, reserved, sold, received }: InventoryDoc): boolean =>
   received === quantity + reserved + sold && Math.min(quantity, reserved, sold) >= 0;
+
+const derived = ({ state }: InventoryDoc) => ({ visible: state === "OPEN" ? (true as const) : undefined });
 
 /** What follows from the reservations. */
 function counted(doc: InventoryDoc) {
@@ -36,7 +39,7 @@ export function wrongInEntry(doc: InventoryDoc): Finding[] {
   const id = `inventory/${doc._id}`;
   const { quantity, reserved, sold, received, openOrders, state, status } = doc;
   const count = counted(doc);
-  const found: Finding[] = [];
+  const found = contradictions(id, doc, derived, ({ entries }, mended) => entries.update(doc._id, mended));
   const isCounted =
     reserved === count.reserved && openOrders === count.openOrders && doc.hasReservations === count.hasReservations;
   if (!isCounted || !isBalanced(doc)) {
@@ -73,6 +76,7 @@ export function wrongInReservation(
       [`inventory/${petId}`, `order/${id}`],
       `${units} units are held for an order that is ${what}.`,
       {
+        of: `${tag} ${what}`,
         mend: async ({ orders, entries }) => {
           if (isSold) return entries.update(petId, commit(id, units));
           // Whoever stores first under an id wins, also when the petstore runs again.

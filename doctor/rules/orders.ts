@@ -16,8 +16,13 @@ function derived(doc: OrderDoc) {
   };
 }
 
-export const wrongInOrder = (doc: OrderDoc): Finding[] =>
-  contradictions(`order/${doc._id}`, doc, derived, ({ orders }, mended) => orders.update(doc._id, mended));
+export function wrongInOrder(doc: OrderDoc): Finding[] {
+  const id = `order/${doc._id}`;
+  const { state, complete = false } = doc;
+  if (!isTombstone(doc) && complete !== (state === "COMPLETE"))
+    return [finding("corrupt-document", [id], `It is ${state}, and its member complete is ${complete}.`)];
+  return contradictions(id, doc, derived, ({ orders }, mended) => orders.update(doc._id, mended));
+}
 
 /** The pet whose units an order has, if any. */
 export const petOf = (doc: OrderDoc): number | undefined =>

@@ -4,9 +4,8 @@ import type { CategoryDoc } from "../../services/category/model.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { open, retire } from "../../services/inventory/rules.ts";
 import { nameOf, type PetDoc } from "../../services/pet/model.ts";
-import { foldedNameOf } from "../../services/records/folded-names.ts";
 import { byWorkers, type Finding, finding, type Mend } from "../findings.ts";
-import { contradictions } from "./contradictions.ts";
+import { contradictions, derivedName } from "./contradictions.ts";
 import { restate } from "./entries.ts";
 
 /** What follows from the rest of a pet. */
@@ -19,8 +18,7 @@ function derived(doc: PetDoc) {
     pending: state === "CREATING" || intent ? (true as const) : undefined,
     member: isMember ? categoryId : undefined,
     joining: intent?.categoryId === categoryId ? undefined : intent?.categoryId,
-    // Absent until a worker has come to a pet of before there was a search.
-    foldedName: doc.foldedName === undefined ? undefined : foldedNameOf<PetDoc>({ ...doc, visible }, nameOf),
+    foldedName: derivedName(doc, visible, nameOf),
   };
 }
 
@@ -50,7 +48,7 @@ export function wrongInPair(pet: PetDoc | undefined, entry: InventoryDoc | undef
 /** What the end of the pet should have done, whatever number it had. */
 const retireAnyhow: Decide<InventoryDoc, unknown> = (doc, rev) => retire((doc?.lastOp.op ?? 0) + 1)(doc, rev);
 
-function withoutEntry({ _id, status, statusRev, intent }: PetDoc, entry: InventoryDoc | undefined): Finding[] {
+function withoutEntry({ _id, listing, statusRev, intent }: PetDoc, entry: InventoryDoc | undefined): Finding[] {
   // Its deletion is about to be stored.
   if (entry?.state === "RETIRED" && intent?.delete) return [];
   const ids = [`pet/${_id}`, `inventory/${_id}`];
@@ -58,7 +56,7 @@ function withoutEntry({ _id, status, statusRev, intent }: PetDoc, entry: Invento
   return [
     finding("pet-without-entry", ids, "The pet has no inventory entry. A new one has no units.", {
       mend: async ({ entries }) => {
-        await entries.update(_id, open(_id, status, statusRev));
+        await entries.update(_id, open(_id, listing, statusRev));
         await entries.update(_id, restate(statusRev));
       },
     }),
