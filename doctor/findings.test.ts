@@ -1,9 +1,16 @@
 import { readFileSync } from "node:fs";
+import type { Decide } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
+import type { InventoryDoc } from "../services/inventory/model.ts";
+import type { OrderDoc } from "../services/order/model.ts";
+import type { PetDoc } from "../services/pet/model.ts";
 import { configurationProblems } from "./config.ts";
-import { advice, createFindings, finding, invariantNames, seenTwice, shownOf } from "./findings.ts";
+import { advice, byWorkers, createFindings, finding, invariantNames, nameOf, seenTwice, shownOf } from "./findings.ts";
+import type { Mending } from "./mending.ts";
 import { report } from "./report.ts";
-import { wrongPorts } from "./surroundings.ts";
+import { wrongInReservation } from "./rules/entries.ts";
+import { wrongInPair } from "./rules/pets.ts";
+import { around, wrongPorts } from "./surroundings.ts";
 
 const pet = (id: number, of?: number) =>
   finding("status-stale", [`pet/${id}`], `It is wrong (${of}).`, { of, mend: async () => {} });
@@ -36,7 +43,44 @@ test("what changes from one look to the next was not seen twice", () => {
   ]);
 });
 
+test("how many more there are is left out where none of those that are named is left", () => {
+  const look = (of: number) => {
+    const found = createFindings(1);
+    found.add([pet(1, of), pet(2, of)]);
+    return [...found.list(), around("env-clock", "It is late.")];
+  };
+  expect(seenTwice(look(7), look(7))).toHaveLength(3);
+  expect(seenTwice(look(7), look(8))).toMatchObject([{ invariant: "env-clock" }]);
+});
+
+test("an entry that is opened anew is listed as its pet was, whatever open orders had made of that", async () => {
+  const doc = { _id: 1, state: "ACTIVE", listing: "available", status: "pending", statusRev: 7 } as unknown as PetDoc;
+  let entry: InventoryDoc | undefined;
+  const update = async (_: number, decide: Decide<InventoryDoc, unknown>) => {
+    const decision = decide(entry, 1);
+    if (decision.action === "put") entry = { ...decision.doc, rev: 1 };
+  };
+  for (const { mend } of wrongInPair(doc, undefined)) await mend?.({ entries: { update } } as unknown as Mending);
+  expect(entry).toMatchObject({ listing: "available", quantity: 0, status: "sold" });
+});
+
+test("of a reservation and its order that change, what is seen later is another finding", () => {
+  const held = { petId: 1, order: 2, units: 3, tag: "one" };
+  const order = { _id: 2, petId: 1, tag: "one", state: "CANCELLED" } as unknown as OrderDoc;
+  const names = [
+    ...wrongInReservation(held, undefined),
+    ...wrongInReservation(held, order),
+    ...wrongInReservation({ ...held, tag: "two" }, undefined),
+  ].map(nameOf);
+  expect(new Set(names).size).toBe(3);
+});
+
 describe("for people", () => {
+  test("what the petstore finishes by itself needs no stop", () => {
+    expect(report([finding("stuck-pending", ["pet/1"], "It waits.", { mend: byWorkers })])).toContain(
+      `\n  -> ${advice["stuck-pending"]}\n`,
+    );
+  });
   test("each kind with what to do, and what it comes to", () => {
     expect(report([sum, pet(1, 7), pet(2, 8)])).toBe(`stock-sum
   inventory/1  Units are missing.

@@ -11,13 +11,16 @@ export const invariantNames = [
 ] as const;
 export type Invariant = (typeof invariantNames)[number];
 
-/** For people: what to do where no repair is safe. */
+/** For people: what to do where no repair is safe, or none is needed. */
 export const advice: { readonly [K in Finding["invariant"]]?: string } = {
   "stock-sum": "Count the units and set the quantity (PATCH /store/inventory/{petId}), or restore a backup.",
-  "order-without-reservation": "Restock the pet and repair again, or delete the order.",
+  "order-without-reservation":
+    "Restock the pet, then stop the petstore and repair. An order that is open can be deleted instead.",
   "pet-without-entry": "Delete the pet, or restore a backup.",
   "entry-without-pet": "Restore a backup that has the pet.",
   "category-missing": "Move the pet to another category (PATCH /pets/{petId}).",
+  "stuck-pending":
+    "The petstore finishes it while it runs. If it stays, the log of that service says what is in the way.",
   "corrupt-document": "Restore a backup: nothing else has what it held.",
   "identity-mixed": "Restore all files, or all databases, from one backup.",
 };
@@ -94,5 +97,8 @@ export type Findings = ReturnType<typeof createFindings>;
 /** Those that were there at an earlier look, too. */
 export function seenTwice(earlier: readonly Finding[], later: readonly Finding[]): Finding[] {
   const names = new Set(earlier.map(nameOf));
-  return later.filter((found) => names.has(nameOf(found)));
+  const twice = later.filter((found) => names.has(nameOf(found)));
+  // How many more there are is of no use where none of those that are named is left.
+  const named = new Set(twice.filter(({ ids }) => ids.length > 0).map(({ invariant }) => invariant));
+  return twice.filter(({ invariant, ids, repair }) => ids.length > 0 || repair === null || named.has(invariant));
 }

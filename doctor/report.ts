@@ -17,7 +17,8 @@ function section(kind: readonly Finding[]): string {
     .slice(0, MAX_LINES)
     .map(({ ids, detail }) => `  ${[ids.join(" "), detail].filter(Boolean).join("  ")}`);
   const more = kind.length > MAX_LINES ? [`  and ${kind.length - MAX_LINES} more: --json names them`] : [];
-  const next = repair === "safe" ? `Stop the petstore, then: ${REPAIR}` : advice[invariant];
+  const next =
+    repair === "safe" && invariant !== "stuck-pending" ? `Stop the petstore, then: ${REPAIR}` : advice[invariant];
   return [invariant, ...lines, ...more, ...(next ? [`  -> ${next}`] : [])].join("\n");
 }
 

@@ -79,7 +79,9 @@ function isTaken(host: string, port: number): Promise<boolean> {
 
 function wrongDirectory(dataDir: string, now: number): Finding[] {
   const { bavail, bsize } = statfsSync(dataDir);
-  const late = readdirSync(dataDir).find((name) => statSync(join(dataDir, name)).mtimeMs > now + AHEAD_MS);
+  // A file may go meanwhile.
+  const changed = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const late = readdirSync(dataDir).find((name) => changed(name) > now + AHEAD_MS);
   const free = Math.floor((bavail * bsize) / 1024 / 1024);
   return [
     ...(bavail * bsize < FEW_BYTES
