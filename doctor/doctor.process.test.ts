@@ -188,6 +188,8 @@ describe("the embedded engine", () => {
     await using stores = await openStores(configOf({ dataDir, mongodbUri: undefined }), realTime);
     expect(stores.isLive).toBe(false);
     expect(() => takeDirectory(dataDir, "npm start")).toThrow("in use by another petstore");
+    const again = look({ dataDir, mongodbUri: undefined });
+    await expect(again).rejects.toThrow(`in use by another petstore (process ${process.pid}, npm run doctor)`);
   });
 
   test("what does not belong together is not repaired", async () => {
@@ -269,6 +271,11 @@ describe.skipIf(mongodbMissing)("MongoDB", () => {
     damaged: (place, { service, make }) => inDatabase(place, service, make),
   };
   tryAll(engine);
+
+  test("databases in which there is none", async () => {
+    const mongodbUri = withDatabaseName(place.mongodbUri as string, "mistyped");
+    await expect(look({ dataDir: "unused", mongodbUri })).rejects.toThrow("There is no petstore in the databases");
+  });
 
   test("a petstore that runs may be on other machines, and have its ports there", async () => {
     const place = await engine.place();

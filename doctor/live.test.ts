@@ -1,12 +1,15 @@
 /** The secret by which services know the doctor. */
 import crypto from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { syncBuiltinESMExports } from "node:module";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { directoryForEach } from "../packages/store/fixtures/directory.ts";
 import { secretFile } from "../services/stored.ts";
-import { openProof } from "./live.ts";
+import { inspectLive, openProof } from "./live.ts";
 
 const directory = directoryForEach();
 const names = () => readdirSync(directory.path);
@@ -28,4 +31,13 @@ test("a link that waits for it is not followed", () => {
   syncBuiltinESMExports();
   expect(() => openProof(directory.path)).toThrow("EEXIST");
   expect(readFileSync(target, "utf8")).toBe("mine");
+});
+
+test("a service that can't read what it has is not taken for one that is not there", async () => {
+  using proof = openProof(directory.path);
+  const server = createServer((_, response) => response.writeHead(500).end()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await expect(inspectLive("pet", [url], proof)).rejects.toThrow("pet could not read what it has stored");
+  server.close();
 });

@@ -53,12 +53,14 @@ export async function inspectLive(service: ServiceName, urls: readonly string[],
       const response = await fetch(`${url}/stored/${service}?${proof.query}&q=${q}`, {
         signal: AbortSignal.timeout(PATIENCE_MS),
       }).catch(() => undefined);
+      if (response?.status === 500)
+        throw new CannotLook(`${service} could not read what it has stored: its log says why.`);
       if (!response?.ok) continue;
       base = url;
       return ((await response.json()) as { readonly answer: A }).answer;
     }
     throw new CannotLook(
-      `The petstore runs, and ${service} shows nothing at its admin port (${urls.join(", ")}): ` +
+      `To look at a petstore that runs: ${service} shows nothing at its admin port (${urls.join(", ")}): ` +
         "see to PORT_BASE, ADMIN_HOST and ADMIN_PORT, which must be as the petstore has them, and look as its user; or stop it.",
     );
   }

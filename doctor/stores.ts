@@ -35,6 +35,8 @@ export async function openStores(config: DoctorConfig, time: Time): Promise<Open
   const stack = new AsyncDisposableStack();
   try {
     const { atRest } = await openAll(config, time, stack);
+    const empty = await Promise.all([...atRest.values()].map((store) => store.isEmpty()));
+    if (!empty.includes(false)) throw new CannotLook("There is no petstore in the databases that MONGODB_URI names.");
     return opened(atRest, await isInUse(atRest), [], stack);
   } catch (error) {
     await stack.disposeAsync();
@@ -62,7 +64,11 @@ async function openDirectory(config: DoctorConfig, time: Time): Promise<OpenStor
     return opened(atRest, false, problems, stack);
   } catch (error) {
     await stack.disposeAsync();
-    if (error instanceof StoreLocked) return openLive(config);
+    if (error instanceof StoreLocked)
+      return openLive(config).catch((live) => {
+        // A backup or another doctor may have it, and no petstore.
+        throw live instanceof CannotLook ? new CannotLook(`${error.message}\n${live.message}`) : live;
+      });
     if (error instanceof NotWritable) throw new CannotLook(error.message);
     throw error;
   }
@@ -95,10 +101,12 @@ function opened(
     inspected: known.length > 0 ? undefined : (Object.fromEntries(atRest) as unknown as AllInspected),
     atRest,
     isLive,
-    async problems() {
+    async problems(progress) {
       const found = [...known];
-      for (const [service, store] of atRest)
+      for (const [service, store] of atRest) {
+        progress?.(`the store of ${service} as a whole`);
         found.push(...(await store.problems()).map((one) => problem(service, one)));
+      }
       // What is said of one server four times is one finding.
       return [...new Map(found.map((one) => [`${one.invariant} ${one.detail}`, one])).values()];
     },

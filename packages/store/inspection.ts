@@ -40,6 +40,8 @@ export interface Problem {
 export interface StoreAtRest extends Inspection {
   /** What is wrong with it as a whole. Takes long for a large file. */
   problems(): Promise<readonly Problem[]>;
+  /** Whether no petstore has ever stored anything there. Never of a file. */
+  isEmpty(): Promise<boolean>;
   /** Whether other processes work with it. Always false for a file, which can't be read then. */
   isInUse(): Promise<boolean>;
   /** Drops the indexes of a collection that may be wrong. Opening the store builds them. */

@@ -74,6 +74,7 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
         ...(await server(client, db, clock)),
       ];
     },
+    isEmpty: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).length === 0,
     async isInUse() {
       const users = (allUsers: boolean) =>
         client

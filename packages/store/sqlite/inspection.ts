@@ -107,6 +107,7 @@ export function inspectFile(path: string): StoreAtRest {
       });
       return found;
     },
+    isEmpty: async () => false,
     isInUse: async () => false,
     async dropIndexes({ name }) {
       close();
