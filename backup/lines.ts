@@ -27,8 +27,15 @@ interface Head {
   readonly format: number;
   readonly id: string;
   readonly instant: string;
-  /** How many records follow. */
+  /** About how many records follow, for who shows how far reading is: it is counted before they are read. */
   readonly records: number;
+}
+
+/** The last line of a file. */
+interface End {
+  /** How many lines are between. */
+  readonly end: number;
+  readonly sha256: string;
 }
 
 /** Gives the lines from the first one on, or those beyond the last id of each collection, in pieces. */
@@ -95,9 +102,9 @@ export async function writeLines(
   let records = 0;
   async function* pieces(): AsyncGenerator<string> {
     const head = { petstore: "export", format: FORMAT, id, instant, records: source.total } satisfies Head;
-    yield `${JSON.stringify(head)}\n`;
+    yield textOf(head);
     for await (const lines of source.lines()) {
-      yield lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+      yield lines.map(textOf).join("");
       for (const line of lines) {
         if (!("collection" in line)) continue;
         const name = `${line.service}/${line.collection}`;
@@ -112,7 +119,7 @@ export async function writeLines(
       hash.update(piece);
       yield piece;
     }
-    yield `${JSON.stringify({ end: records, sha256: hash.digest("hex") })}\n`;
+    yield textOf({ end: records, sha256: hash.digest("hex") });
   }
   try {
     await pipeline(whole, createWriteStream(part, { mode: 0o600, flush: true }));
@@ -131,7 +138,7 @@ export interface LinesFile extends Source {
 /** Opens a file, of which every byte is checked. Throws `Refused` for one that is damaged, cut short or newer. */
 export async function openLines(path: string, progressOf: (total: number) => Progress): Promise<LinesFile> {
   let head: Head | undefined;
-  let end: { readonly end: number; readonly sha256: string } | undefined;
+  let end: End | undefined;
   let number = 0;
   const hash = createHash("sha256");
   let progress: Progress | undefined;
@@ -183,6 +190,10 @@ async function* linesIn(path: string, last: Parameters<Source["lines"]>[0]): Asy
   yield page;
 }
 
+/** `readline` ends lines at these two as well, which JSON allows in a text. */
+const textOf = (value: Head | Line | End): string =>
+  `${JSON.stringify(value).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")}\n`;
+
 const textsOf = (path: string): AsyncIterable<string> =>
   createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
 
@@ -194,8 +205,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-const isEnd = (value: object | undefined): value is { end: number; sha256: string } =>
-  value !== undefined && "end" in value;
+const isEnd = (value: object | undefined): value is End => value !== undefined && "end" in value;
 function isLine(value: Partial<Record<string, unknown>> | undefined): value is Line {
   const { service, collection, sequence, doc, _id, bson, last } = value ?? {};
   if (!serviceNames.some((name) => name === service)) return false;
