@@ -192,7 +192,7 @@ describe("an export", () => {
       expect(existsSync(at("imported"))).toBe(false);
       return error.message;
     };
-    expect(await refusal(whole.replace("pet é 3", "pet é 4"))).toMatch(/damaged/);
+    expect(await refusal(whole.replace("pet é", "pet è"))).toMatch(/damaged/);
     expect(await refusal(lines.toSpliced(4, 1).join("\n"))).toMatch(/damaged/);
     expect(await refusal(lines.toSpliced(4, 1, "{}").join("\n"))).toMatch(/damaged: line 5/);
     expect(await refusal(lines.slice(0, -1).join("\n"))).toMatch(/cut short/);
@@ -200,15 +200,17 @@ describe("an export", () => {
     expect(await refusal("")).toMatch(/cut short/);
     expect(await refusal("{}\n")).toMatch(/no export/);
   });
-  test("has a document that can't be read, which is imported as it is", async () => {
+  test("has documents that can't be read, or are of another id, which are imported as they are", async () => {
     const { DatabaseSync } = await import("node:sqlite");
     const write = new DatabaseSync(at("data", "pet.db"));
     write.prepare("UPDATE things SET doc = ? WHERE _id = 3").run(Uint8Array.of(1, 2, 3));
+    write.exec("UPDATE things SET doc = (SELECT doc FROM things WHERE _id = 1) WHERE _id = 5");
+    const documents = write.prepare("SELECT _id, doc FROM things WHERE _id IN (3, 5)").all();
     write.close();
     await exportTo("all.jsonl");
     await importFile(at("all.jsonl"), place("imported"), plain);
     const read = new DatabaseSync(at("imported", "pet.db"));
-    expect(read.prepare("SELECT doc FROM things WHERE _id = 3").get()).toEqual({ doc: Uint8Array.of(1, 2, 3) });
+    expect(read.prepare("SELECT _id, doc FROM things WHERE _id IN (3, 5)").all()).toEqual(documents);
     read.close();
   });
 });

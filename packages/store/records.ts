@@ -3,11 +3,10 @@
  * into a file. Nothing is validated, so that a document that can't be read is moved like any other.
  */
 
-import { encode, type Fields } from "./document/codec.ts";
-import { readBson } from "./document/read-bson.ts";
+import { decodeSame, encode, type Fields } from "./document/codec.ts";
 import type { Id } from "./port.ts";
 
-/** A document, or its bytes if no engine can have written them. */
+/** A document, or its bytes if no engine can have written them under this id. */
 export type Entry = { readonly _id: Id; readonly doc: Fields } | { readonly _id: Id; readonly bytes: Uint8Array };
 
 export interface Records {
@@ -26,8 +25,8 @@ export interface Records {
 }
 
 export function entryOf(_id: Id, bytes: Uint8Array): Entry {
-  const doc = readBson(bytes);
-  return doc ? { _id, doc } : { _id, bytes };
+  const doc = decodeSame(bytes);
+  return doc?._id === _id ? { _id, doc } : { _id, bytes };
 }
 
 export const bytesOf = (entry: Entry): Uint8Array => ("doc" in entry ? encode(entry.doc) : entry.bytes);

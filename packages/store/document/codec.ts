@@ -56,6 +56,18 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   return doc as T;
 }
 
+/** The document of bytes that `encode` has made. Undefined for all others, which would not come back from it the same. */
+export function decodeSame(bytes: Uint8Array): Fields | undefined {
+  const known = readBson(bytes);
+  if (known) return known;
+  try {
+    const doc = JSON.parse(JSON.stringify(deserialize(bytes))) as Fields;
+    return Buffer.compare(encode(doc), bytes) === 0 ? doc : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The fields of a document that `decode` may refuse; none when the bytes are no document at all. */
 export function peek(bytes: Uint8Array): Fields {
   try {

@@ -2,8 +2,7 @@
 import "./driver-on-demand.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BSON, type Db, MongoServerError, type Timestamp } from "mongodb";
-import { peek } from "../document/codec.ts";
-import { readBson } from "../document/read-bson.ts";
+import { decodeSame, peek } from "../document/codec.ts";
 import { Corrupt, type Id, UnsupportedFormat, UnusableServer } from "../port.ts";
 import type { Entry, Records } from "../records.ts";
 import { checkServer, createClient } from "./connect.ts";
@@ -157,7 +156,7 @@ function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp |
       const filter = after === undefined ? {} : { _id: { $gt: after } };
       const found = await find(collection, { filter, sort: { _id: 1 }, limit, batchSize: limit });
       return found.map((bytes): Entry => {
-        const known = readBson(bytes);
+        const known = decodeSame(bytes);
         const { _id } = known ?? peek(bytes);
         if (typeof _id !== "string" && typeof _id !== "number")
           throw new Corrupt(
