@@ -153,9 +153,11 @@ function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp |
     collections,
     count: (collection) => db.collection(collection).estimatedDocumentCount(),
     async page(collection, after, limit) {
-      const filter = after === undefined ? {} : { _id: { $gt: after } };
-      const found = await find(collection, { filter, sort: { _id: 1 }, limit, batchSize: limit });
-      return found.map((bytes): Entry => {
+      // A bound of the index, and no condition: that would pass over an `_id` of another type.
+      const from = after === undefined ? {} : { min: { _id: after } };
+      const size = after === undefined ? limit : limit + 1;
+      const found = await find(collection, { filter: {}, hint: { _id: 1 }, ...from, limit: size, batchSize: size });
+      const entries = found.map((bytes): Entry => {
         const known = decodeSame(bytes);
         const { _id } = known ?? peek(bytes);
         if (typeof _id !== "string" && typeof _id !== "number")
@@ -166,6 +168,7 @@ function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp |
         const { _operations, ...doc } = known;
         return { _id, doc };
       });
+      return after !== undefined && entries[0]?._id === after ? entries.slice(1) : entries.slice(0, limit);
     },
     async sequences() {
       const all = await find(SEQUENCES, { filter: {}, sort: { _id: 1 } });
