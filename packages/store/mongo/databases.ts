@@ -181,7 +181,7 @@ function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp |
     async add(collection, entries) {
       const documents = entries.map((entry) =>
         // No process remembers a change of it.
-        "doc" in entry ? { ...entry.doc, _operations: [] } : BSON.deserialize(entry.bytes, { promoteValues: false }),
+        "doc" in entry ? { ...entry.doc, _operations: [] } : damagedDocument(entry, collection),
       );
       await db.collection(collection).insertMany(documents as { _id: never }[], { ordered: true });
     },
@@ -191,9 +191,18 @@ function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp |
   };
 }
 
+/** Throws `Corrupt` unless MongoDB can have it under its id. */
+function damagedDocument({ _id, bytes }: Extract<Entry, { bytes: unknown }>, collection: string): BSON.Document {
+  try {
+    if (peek(bytes)._id === _id) return BSON.deserialize(bytes, { promoteValues: false });
+  } catch {} // reported below
+  throw new Corrupt(`Document ${_id} of ${collection} is so damaged that MongoDB can't have it: remove it first.`);
+}
+
 /** Reading took longer than the server keeps what was. */
 export class SnapshotGone extends Error {
   override readonly name = "SnapshotGone";
+  readonly code = "SNAPSHOT_GONE";
   constructor() {
     super(
       "MongoDB keeps what was for 5 minutes, unless it is told otherwise, and reading took longer. Tell each member of the " +
