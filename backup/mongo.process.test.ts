@@ -2,15 +2,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { Secret } from "@petstore/runtime/environment";
 import { put } from "@petstore/store/port";
 import { MongoClient } from "mongodb";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { databaseName } from "../packages/store/mongo/mongo.ts";
 import { mongodbMissing, openPlace } from "../test/harness/mongodb.ts";
 import { makeBackup, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
 import { addThings, nextIds, openOne, THINGS, thingsIn } from "./fixtures/stores.ts";
 import { openMongo, type Place, serviceNames } from "./places.ts";
+import { openTarget } from "./targets.ts";
 
 const timeout = 120_000;
 
@@ -108,12 +111,10 @@ describe.skipIf(mongodbMissing)("on MongoDB", { timeout }, () => {
     await databases.fill(`a copy of ${directory("data").directory}`);
     await databases.close();
     await using client = new MongoClient(mongo.uri.reveal());
-    const { dbName } = client.options;
-    await client
-      .db(`${dbName}_order`)
-      .collection<{ _id: number }>("things")
-      .deleteMany({ _id: { $gt: 7 } });
-    await client.db(`${dbName}_order`).collection("keys").drop();
+    const orders = client.db(databaseName(mongo.uri.reveal(), "order"));
+    const { deletedCount } = await orders.collection<{ _id: number }>("things").deleteMany({ _id: { $gt: 7 } });
+    expect(deletedCount).toBe(23);
+    await orders.collection("keys").drop();
     await copy(directory("data"), mongo, plain);
     expect(await thingsIn(mongo)).toEqual(await thingsIn(directory("data")));
   });
@@ -125,6 +126,49 @@ describe.skipIf(mongodbMissing)("on MongoDB", { timeout }, () => {
     const same = { uri: new Secret(`${mongo.uri.reveal()}&appName=another`) };
     await expect(copy(mongo, same, replacing)).rejects.toThrow(/can't be copied to itself/);
     expect(await thingsIn(mongo)).toEqual(before);
+  });
+
+  test("whoever replaces data goes on once all of that is gone, and leaves what is half filled so", async () => {
+    await addThings(mongo, 2);
+    const databases = await openMongo(mongo);
+    stack.defer(() => databases.close());
+    await databases.fill("something else");
+    const broken = async () => {
+      throw new Error("the source is gone");
+    };
+    const filling = { ...replacing, by: "a copy" };
+    await expect(openTarget(mongo, { ...filling, checkSource: broken })).rejects.toThrow("the source is gone");
+    expect(await databases.fills()).toBe("something else");
+
+    let meanwhile: string | undefined;
+    const checkSource = async () => {
+      meanwhile = await databases.fills();
+    };
+    await using _ = await openTarget(mongo, { ...filling, checkSource });
+    expect(meanwhile).not.toBe("a copy");
+    expect([await databases.holdData(), await databases.fills()]).toEqual([false, "a copy"]);
+    await expect(openOne(mongo, "pet")).rejects.toThrow(/is being filled by npm run data/);
+  });
+
+  test("a document of no petstore, or of no engine, is named and not passed over", async () => {
+    await addThings(mongo, 2);
+    await addThings(directory("data"), 2);
+    const databases = await openMongo(mongo);
+    stack.defer(() => databases.close());
+    const records = databases.records("pet");
+    expect((await records.page("things", 1, 1)).map(({ _id }) => _id)).toEqual([2]);
+    expect((await records.page("things", 0, 1)).map(({ _id }) => _id)).toEqual([1]);
+    await using client = new MongoClient(mongo.uri.reveal());
+    await client.db(databaseName(mongo.uri.reveal(), "pet")).collection("things").insertOne({ name: "not ours" });
+    await expect(records.page("things", 2, 10)).rejects.toThrow(/no petstore wrote: .* Remove it/);
+
+    const file = new DatabaseSync(join(dir, "data", "pet.db"));
+    file.prepare("UPDATE things SET doc = ? WHERE _id = 2").run(Uint8Array.of(1, 2, 3));
+    file.close();
+    await expect(copy(directory("data"), mongo, replacing)).rejects.toMatchObject({
+      name: "Corrupt",
+      message: expect.stringContaining("Document 2 of things is so damaged"),
+    });
   });
 
   test("a snapshot that is gone says what to set", async () => {

@@ -135,12 +135,17 @@ async function openDatabases(place: Extract<Place, { uri: unknown }>, options: O
     if (former === undefined && !replace && (await databases.holdData())) throw holds(databases.name);
     say(`Looking whether a petstore uses ${databases.name} ...`);
     if (await databases.isInUse()) throw new Refused(`${databases.name} is in use: stop the petstore first.`);
-    await databases.fill(by);
+    const isAnew = replace && former !== by;
+    // Nobody goes on with what is cut short before it is empty.
+    const undo = await databases.fill(isAnew ? "the removal of what it held" : by);
     await checkSource?.().catch(async (error) => {
-      await databases.filled();
+      await undo();
       throw error instanceof Corrupt ? new Refused(`${databases.name} can't be copied to itself.`) : error;
     });
-    if (replace && former !== by) await databases.clear();
+    if (isAnew) {
+      await databases.clear();
+      await databases.fill(by);
+    }
     return {
       records: new Map(serviceNames.map((service) => [service, databases.records(service)])),
       complete: databases.filled,

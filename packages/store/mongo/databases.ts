@@ -7,7 +7,7 @@ import { Corrupt, type Id, UnsupportedFormat, UnusableServer } from "../port.ts"
 import type { Entry, Records } from "../records.ts";
 import { checkServer, createClient } from "./connect.ts";
 import { byMajority } from "./database.ts";
-import { databaseName, FORMAT, formatProblem } from "./identity.ts";
+import { databaseName, FILLING, FORMAT, formatProblem } from "./identity.ts";
 
 export { FORMAT };
 
@@ -22,7 +22,7 @@ const LOOK_MS = 5_000;
 interface About {
   readonly _id: "format";
   readonly format: number;
-  /** Set while it is being filled: by what. Its format is 0 meanwhile, with which no petstore starts. */
+  /** Set while it is being filled, by what. Its format is `FILLING` meanwhile. */
   readonly fills?: string;
 }
 
@@ -123,10 +123,17 @@ export async function openDatabases(uri: string, services: readonly string[]) {
           await database(service).collection(collection).drop();
     },
 
-    /** No petstore starts with the databases until `filled`. */
-    async fill(by: string): Promise<void> {
-      for (const service of services)
-        await about(service).replaceOne({ _id: "format" }, { format: 0, fills: by }, { upsert: true });
+    /** No petstore starts with the databases until `filled`. Resolves to what has them say again what they said before. */
+    async fill(by: string): Promise<() => Promise<void>> {
+      const former = await Promise.all(services.map((service) => about(service).findOne({ _id: "format" })));
+      const say = (service: string, said: Omit<About, "_id"> | null | undefined) =>
+        said
+          ? about(service).replaceOne({ _id: "format" }, said, { upsert: true })
+          : about(service).deleteOne({ _id: "format" });
+      for (const service of services) await say(service, { format: FILLING, fills: by });
+      return async () => {
+        for (const [i, service] of services.entries()) await say(service, former[i]);
+      };
     },
 
     async filled(): Promise<void> {

@@ -6,16 +6,20 @@
  * 3: orders are stored once their units are reserved; idempotency keys hold no contents.
  */
 export const FORMAT = 3;
+/** Of a database that is being filled. No petstore starts with it. */
+export const FILLING = 0;
 
 /** Why a database of this format can't be used; undefined if it can. */
-export const formatProblem = (database: string, format: number): string | undefined =>
-  format === FORMAT
-    ? undefined
-    : `The database ${database} was written by ${
-        format > FORMAT
-          ? "a newer petstore: upgrade this one."
-          : "an older petstore, in a format that this one does not read: name another database in the connection string."
-      }`;
+export function formatProblem(database: string, format: number): string | undefined {
+  if (format === FORMAT) return undefined;
+  if (format === FILLING)
+    return `The database ${database} is being filled by npm run data, or that was cut short: give the same command again.`;
+  return `The database ${database} was written by ${
+    format > FORMAT
+      ? "a newer petstore: upgrade this one."
+      : "an older petstore, in a format that this one does not read: name another database in the connection string."
+  }`;
+}
 
 /** `<database of the URI, or petstore>_<service>` */
 export function databaseName(uri: string, service: string): string {
