@@ -1,6 +1,9 @@
+import { request as requestOverHttp1 } from "node:http";
+import { connect, constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { diag } from "@opentelemetry/api";
 import { callerAddress } from "@petstore/rpc/http/caller-address";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { recordedTracing } from "../packages/trace/fixtures/recorded.ts";
 import type { GatewayOptions } from "./app.ts";
@@ -13,17 +16,26 @@ const sampled = { traceparent: `00-${TRACE}-${SPAN}-01` };
 /** A gateway whose spans are kept, and the headers that its service was sent. */
 async function start(options: Partial<GatewayOptions> = {}, ratio = 1) {
   const sent: Headers[] = [];
+  const waiting = Promise.withResolvers<void>();
   const { tracing, spans } = recordedTracing({ ratio });
+  const begin = vi.spyOn(tracing, "start");
   const pets = {
-    getPet({ petId }: { petId: bigint }, { requestHeader }: { requestHeader: Headers }) {
+    async getPet({ petId }: { petId: bigint }, { requestHeader }: { requestHeader: Headers }) {
       sent.push(requestHeader);
+      if (petId >= 1000n) await waiting.promise;
       if (petId === 500n) throw new ConnectError("no", Code.Internal);
       return { pet: { id: petId, name: "Rex", etag: '"1"' } };
     },
   };
   const gateway = await startGateway(PetService, pets, { tracing, ...options });
   const ended = (count: number) => expect.poll(spans).toHaveLength(count).then(spans);
-  return { ...gateway, sent, ended, [Symbol.asyncDispose]: () => gateway.app.close() };
+  /** Lets those be answered that wait. */
+  const answer = () => waiting.resolve();
+  const close = async () => {
+    answer();
+    await gateway.app.close();
+  };
+  return { ...gateway, begin, sent, ended, answer, close, [Symbol.asyncDispose]: close };
 }
 
 test("a request is a span of its caller's trace, and the calls for it are below that", async () => {
@@ -98,6 +110,40 @@ test("requests that one call answers lead to the trace of the first", async () =
   const [, first] = gateway.sent[0]?.get("traceparent")?.split("-") ?? [];
   expect(spans.filter(({ traceId }) => traceId === first)).toMatchObject([{ links: [] }]);
   expect(spans.filter(({ traceId }) => traceId !== first)).toMatchObject([{ links: [first] }, { links: [first] }]);
+});
+
+test("a caller who leaves has a span, by HTTP/1.1 and by HTTP/2", async () => {
+  const gateway = await start();
+  onTestFinished(gateway.close);
+  const request = requestOverHttp1({ port: gateway.port, path: "/pets/1001" }).on("error", () => {});
+  request.end();
+  const session = connect(gateway.base);
+  onTestFinished(() => session.destroy());
+  const stream = session.request({ ":path": "/pets/1002" }).on("error", () => {});
+  await expect.poll(() => gateway.sent).toHaveLength(2);
+  request.destroy();
+  stream.close(constants.NGHTTP2_CANCEL);
+  const left = { hasFailed: false, attributes: { "http.response.status_code": 499 } };
+  expect(await gateway.ended(2)).toMatchObject([left, left]);
+});
+
+test("nothing is added to the span of a caller who has left", async () => {
+  const warn = vi.spyOn(diag, "warn");
+  onTestFinished(() => warn.mockRestore());
+  const gateway = await start();
+  onTestFinished(gateway.close);
+  const leaving = new AbortController();
+  const ask = async (signal?: AbortSignal) =>
+    gateway.app.inject({ url: "/pets/1001", headers: { host: "localhost" }, ...(signal && { signal }) });
+  const [first, second] = [ask(), ask(leaving.signal).catch(() => {})];
+  await expect.poll(() => gateway.sent).toHaveLength(1); // one call for both
+  leaving.abort();
+  await second;
+  await gateway.ended(1);
+  gateway.answer();
+  expect((await first).statusCode).toBe(200);
+  await gateway.ended(2);
+  expect(warn).not.toHaveBeenCalled();
 });
 
 test("probes have no spans", async () => {

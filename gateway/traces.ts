@@ -9,7 +9,7 @@ import {
   ATTR_URL_SCHEME,
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
-import { splitTarget } from "connect-transcoder";
+import { isGone, splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { CALLER_LEFT, methodName, type Noted } from "./requests.ts";
@@ -41,7 +41,7 @@ export const traceRequests =
 
     app.decorateRequest("trace", undefined);
     app.decorateRequest("span", undefined);
-    app.addHook("onRequest", (request, _reply, done) => {
+    app.addHook("onRequest", (request, { raw: response }, done) => {
       if (request.routeOptions.config.answersAnyHost) return done();
       const { raw, id, headers } = request;
       const sender = addressOf.isProxy?.(raw) ? "trusted proxy" : "stranger";
@@ -55,22 +55,24 @@ export const traceRequests =
       request.trace = span.context;
       (request.log as Logger).setBindings(traceIds(span.context) as object);
       recorded.set(id, span.context);
+      // Not Fastify's onResponse, which never comes when the caller of HTTP/1.1 has left.
+      const over = () => {
+        request.span = undefined; // an answer to nobody may still be sent, and nothing is added to a span that has ended
+        const status = response.headersSent ? response.statusCode : CALLER_LEFT;
+        span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: status });
+        if (status >= 500) span.fail(`${status}`);
+        span.end();
+        // Not at once: those that the same call answers are sent in this turn, too.
+        setImmediate(() => recorded.get(id) === span.context && recorded.delete(id));
+      };
+      if (isGone(response)) over();
+      else ((raw as Noted).stream ?? response).once("close", over);
       done();
     });
     // One call may answer several requests: it is part of the first one's trace, and the others lead there.
     app.addHook("onSend", ({ id, calledAs, span }, _reply, _payload, done) => {
       const first = span && calledAs !== id ? recorded.get(calledAs) : undefined;
       if (first) span?.link(first);
-      done();
-    });
-    app.addHook("onResponse", ({ id, span }, { raw, statusCode }, done) => {
-      if (!span) return done();
-      const status = raw.headersSent ? statusCode : CALLER_LEFT;
-      span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: status });
-      if (status >= 500) span.fail(`${status}`);
-      span.end();
-      // Not at once: those that the same call answers are sent in this turn, too.
-      setImmediate(() => recorded.get(id) === span.context && recorded.delete(id));
       done();
     });
   };
