@@ -691,9 +691,15 @@ export const protections = {
     ],
   },
   traces: {
-    protection: "Callers name their trace, but don't decide what is recorded",
+    protection:
+      "Callers name their trace, but don't decide what is recorded, unless a proxy in `TRUST_PROXY` passes on their `traceparent`",
     trials: [
       trial("a flag that asks for it", "packages/trace/sdk.test.ts", "%s: %j of %d is recorded: %s"),
+      trial(
+        "the same by way of our nginx, which the petstore trusts",
+        "test/examples/proxy.test.ts",
+        "a caller's trace ends at the proxy",
+      ),
       trial(
         "a trace id that any process would record",
         "packages/trace/sdk.test.ts",

@@ -159,6 +159,15 @@ describe.skipIf(nginxMissing)("through the proxy", () => {
     expect(await remaining("127.0.4.3")).toBe(full);
   });
 
+  test("a caller's trace ends at the proxy", async () => {
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const { status, headers } = await over1("/pets", {
+      headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: "foo=1" },
+    });
+    // Without an id of its own a request is called as its trace.
+    expect([status, headers["x-request-id"]]).toEqual([200, expect.not.stringMatching(traceId)]);
+  });
+
   test.each<[string, string, Asked, number]>([
     ["no method", "/pets", { method: "TRACE" }, 405],
     ["a header field of 17 KiB", "/pets", { headers: { x: "y".repeat(17 * 1024) } }, 431],
