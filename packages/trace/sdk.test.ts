@@ -1,5 +1,9 @@
-import { describe, expect, test } from "vitest";
-import { recordedTracing } from "./fixtures/recorded.ts";
+import { diag } from "@opentelemetry/api";
+import { realTime } from "@petstore/runtime/clock";
+import { pino } from "pino";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { config, recordedTracing } from "./fixtures/recorded.ts";
+import { createTracing } from "./sdk.ts";
 import type { Sender } from "./tracing.ts";
 
 const TRACE = "12345678901234567890123456789012";
@@ -87,4 +91,18 @@ test("work may lead to other traces, and fail", () => {
       attributes: { units: 2, "error.type": "Error" },
     },
   ]);
+});
+
+test("what OpenTelemetry warns of is in the log, among it a setting that it can't read", async () => {
+  vi.stubEnv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const lines: object[] = [];
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
+  let now = 0;
+  const tracing = createTracing(config, { ...realTime, clock: () => now, log });
+  expect(lines).toMatchObject([{ why: expect.stringContaining("OTEL_EXPORTER_OTLP_TIMEOUT") }]);
+  now = 60_000;
+  diag.warn("The receiver is away", new Error("ECONNREFUSED"), 14);
+  expect(lines[1]).toMatchObject({ why: "The receiver is away 14", err: { message: "ECONNREFUSED" } });
+  await tracing.close();
 });

@@ -36,13 +36,15 @@ const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: Span
 export function createTracing(
   { followsCallers, ratio, resource, batches }: TracingConfig,
   { clock, random, sleep, log }: TracingDeps,
-  processor: SpanProcessor = new BatchSpanProcessor({ ...batches, exporter: new OTLPTraceExporter() }),
+  given?: SpanProcessor,
 ): Tracing {
   let toldAt = Number.NEGATIVE_INFINITY;
-  function tell(why: unknown): void {
+  function tell(...said: unknown[]): void {
     if (clock() - toldAt < LOG_EVERY_MS) return;
     toldAt = clock();
-    log.warn(why instanceof Error ? { err: why } : { why }, "spans can't be sent to OTEL_EXPORTER_OTLP_ENDPOINT now");
+    const err = said.find((one) => one instanceof Error);
+    const why = said.filter((one) => one !== err).join(" ") || undefined;
+    log.warn({ err, why }, "spans can't be sent to OTEL_EXPORTER_OTLP_ENDPOINT as they should");
   }
   const nothing = () => {};
   setGlobalErrorHandler(tell);
@@ -50,6 +52,8 @@ export function createTracing(
     { error: tell, warn: tell, info: nothing, debug: nothing, verbose: nothing },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
+  // Not before the logger is set: it warns about its settings.
+  const processor = given ?? new BatchSpanProcessor({ ...batches, exporter: new OTLPTraceExporter() });
   const ids = new RandomIdGenerator();
   /** The id of the trace that the next span begins. */
   let next = "";
