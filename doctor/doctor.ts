@@ -4,8 +4,8 @@ import { createLogger } from "@petstore/runtime/log";
 import { Corrupt } from "@petstore/store/port";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
-import { type Finding, seenTwice } from "./findings.ts";
-import { look } from "./look.ts";
+import type { Finding } from "./findings.ts";
+import { look, lookTwice } from "./look.ts";
 import type { OnProgress } from "./reading.ts";
 import { isSafe, repair } from "./repair.ts";
 import { isInUse, type OpenStores, openStores } from "./stores.ts";
@@ -74,12 +74,7 @@ async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }
       throw new CannotLook(error.message);
     }
   };
-  const first = await lookOnce();
-  let found = first;
-  if (isLive && first.length > 0) {
-    await time.sleep(BETWEEN_MS);
-    found = seenTwice(first, await lookOnce());
-  }
+  const found = isLive ? await lookTwice(lookOnce, () => time.sleep(BETWEEN_MS)) : await lookOnce();
   // Of MongoDB nobody knows which machines its petstores are on.
   return [...found, ...(await surroundings(config, config.mongodbUri ? undefined : isLive, time.clock))];
 }

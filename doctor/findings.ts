@@ -28,6 +28,13 @@ export const advice: { readonly [K in Finding["invariant"]]?: string } = {
 /** What can be wrong around a petstore. */
 export type Surrounding = `env-${"configuration" | "ports" | "clock" | "disk" | "version" | "write-concern" | "oplog"}`;
 
+export const around = (what: Surrounding, detail: string, ids: readonly string[] = []): Finding => ({
+  invariant: what,
+  ids,
+  detail,
+  repair: null,
+});
+
 /** Changes what is stored, through the petstore's own rules. Each of them judges what it finds then. */
 export type Mend = (stores: Mending) => Promise<unknown>;
 
@@ -77,9 +84,6 @@ export function createFindings(most = 1_000) {
         if (named.length < most) named.push(one);
       }
     },
-    /** How many there are of each invariant, 0 for those that hold. */
-    figures: (): Record<Invariant, number> =>
-      Object.fromEntries(invariantNames.map((name) => [name, counts.get(name) ?? 0])) as Record<Invariant, number>,
     /** What was found, in the order of the invariants; at the end of each kind, how many more there are. */
     list: (): Finding[] =>
       invariantNames.flatMap((invariant) => {
@@ -93,6 +97,12 @@ export function createFindings(most = 1_000) {
   };
 }
 export type Findings = ReturnType<typeof createFindings>;
+
+/** How many are named of each invariant, 0 for those that hold. */
+export function figuresOf(found: readonly Finding[]): ReadonlyMap<Invariant, number> {
+  const named = Map.groupBy(found, ({ invariant, ids }) => ids.length > 0 && invariant);
+  return new Map(invariantNames.map((name) => [name, named.get(name)?.length ?? 0]));
+}
 
 /** Those that were there at an earlier look, too. */
 export function seenTwice(earlier: readonly Finding[], later: readonly Finding[]): Finding[] {

@@ -109,7 +109,8 @@ describe("on the embedded store", () => {
         ({ state: _, ...doc }) => doc,
       ),
     );
-    await Promise.all(services.map((name) => petstore.start(name)));
+    const { port } = new URL(petstore.http);
+    await Promise.all(services.map((name) => petstore.start(name, { PORT_BASE: port })));
     const { code, findings } = await doctor(petstore);
     expect({ code, findings }).toEqual({
       code: 1,
@@ -123,6 +124,11 @@ describe("on the embedded store", () => {
         { invariant: "corrupt-document", ids: ["pet/2"], detail: expect.stringContaining("(state)"), repair: "manual" },
       ],
     });
+    const metrics = async () => (await fetch(`http://127.0.0.1:${Number(port) + 104}/metrics`)).text();
+    const figure = (name: string, count: number) => `petstore_invariant_violations{invariant="${name}"} ${count}\n`;
+    await expect.poll(metrics, { timeout: 60_000, interval: 500 }).toContain(figure("stock-sum", 1));
+    expect(await metrics()).toContain(figure("corrupt-document", 1));
+    expect(await metrics()).toContain(figure("status-stale", 0));
     const secrets = () => readdirSync(petstore.store.dataDir).filter((name) => name.endsWith(".secret"));
     const stopped = begin(petstore);
     await expect.poll(secrets).toHaveLength(1);

@@ -1,7 +1,10 @@
 /** The store of a service that runs on the embedded engine, seen through its admin port. */
 import { randomBytes, randomInt } from "node:crypto";
+import { once } from "node:events";
 import { closeSync, fchownSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { readRow } from "@petstore/store/inspection";
 import type { ServiceName } from "../processes/names.ts";
 import { type Question, type ShownRow, secretFile } from "../services/stored.ts";
@@ -44,20 +47,32 @@ export function openProof(dataDir: string): Proof {
   };
 }
 
+/** A service has loaded this anyway, and not what only fetch needs. */
+async function fetched(url: string, signal: AbortSignal) {
+  const request = get(url, { signal });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return { status: response.statusCode, body: await text(response) };
+}
+
 /** `urls` are the admin ports where it may be: its own, or that of a petstore in one process. */
-export async function inspectLive(service: ServiceName, urls: readonly string[], proof: Proof): Promise<Inspected> {
+export async function inspectLive(
+  service: ServiceName,
+  urls: readonly string[],
+  proof: Proof,
+  stop?: AbortSignal,
+): Promise<Inspected> {
   let base: string | undefined;
   async function ask<A>({ call, args }: Question): Promise<A> {
     const q = encodeURIComponent(JSON.stringify({ call, args }));
     for (const url of base === undefined ? urls : [base]) {
-      const response = await fetch(`${url}/stored/${service}?${proof.query}&q=${q}`, {
-        signal: AbortSignal.timeout(PATIENCE_MS),
-      }).catch(() => undefined);
-      if (response?.status === 500)
+      const patience = AbortSignal.timeout(PATIENCE_MS);
+      const signal = stop ? AbortSignal.any([stop, patience]) : patience;
+      const answer = await fetched(`${url}/stored/${service}?${proof.query}&q=${q}`, signal).catch(() => undefined);
+      if (answer?.status === 500)
         throw new CannotLook(`${service} could not read what it has stored: its log says why.`);
-      if (!response?.ok) continue;
+      if (answer?.status !== 200) continue;
       base = url;
-      return ((await response.json()) as { readonly answer: A }).answer;
+      return (JSON.parse(answer.body) as { readonly answer: A }).answer;
     }
     throw new CannotLook(
       `To look at a petstore that runs: ${service} shows nothing at its admin port (${urls.join(", ")}): ` +

@@ -12,7 +12,7 @@ import { createExpiry } from "../services/records/expiry.ts";
 import { MARKS } from "../services/records/folded-names.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
-import { byOpening, createFindings, type Finding, type Findings, finding } from "./findings.ts";
+import { byOpening, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
 import {
   batches,
   chunks,
@@ -49,6 +49,14 @@ const schemas = {
 } as const;
 export const serviceNames = Object.keys(schemas) as ServiceName[];
 export const schemasOf = (service: ServiceName) => schemas[service];
+
+/** What is found at two looks: of a petstore that runs, records that belong together are read a moment apart. */
+export async function lookTwice(lookOnce: () => Promise<Finding[]>, pause: () => Promise<unknown>): Promise<Finding[]> {
+  const first = await lookOnce();
+  if (first.length === 0) return first;
+  await pause();
+  return seenTwice(first, await lookOnce());
+}
 
 /** What the parts of a look have in common. */
 function begin(stores: AllInspected, found: Findings, progress: OnProgress) {

@@ -6,10 +6,9 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { doctorConfig } from "./config.ts";
 import { examine, mend } from "./doctor.ts";
 import { CannotLook } from "./errors.ts";
-import { type Finding, shownOf } from "./findings.ts";
+import { around, type Finding, shownOf } from "./findings.ts";
 import { showProgress } from "./progress.ts";
 import { report } from "./report.ts";
-import { around } from "./surroundings.ts";
 
 const help = `npm run -s doctor -- [options]     reads all that the petstore has stored, and names what is broken
 

@@ -10,11 +10,10 @@ import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/sto
 import { adminPortOf, type ServiceName } from "../processes/names.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
-import { byOpening, type Finding, finding } from "./findings.ts";
+import { around, byOpening, type Finding, finding } from "./findings.ts";
 import { inspectLive, openProof } from "./live.ts";
 import { type AllInspected, serviceNames } from "./look.ts";
 import type { OnProgress } from "./reading.ts";
-import { around } from "./surroundings.ts";
 
 type Time = Pick<typeof realTime, "clock" | "sleep">;
 
@@ -121,7 +120,14 @@ function problem(service: ServiceName, { about, text }: Problem): Finding {
   return around(`env-${about}`, text);
 }
 
-async function openLive({ dataDir, portBase, replicas, adminHost, adminPort }: DoctorConfig): Promise<OpenStores> {
+/** Where the services of a petstore show what they have stored. */
+export type Ports = Pick<DoctorConfig, "dataDir" | "portBase" | "replicas" | "adminHost" | "adminPort">;
+
+/** Throws `CannotLook`. `stop` ends what is asked. */
+export async function openLive(
+  { dataDir, portBase, replicas, adminHost, adminPort }: Ports,
+  stop?: AbortSignal,
+): Promise<OpenStores & { readonly inspected: AllInspected }> {
   if (adminPort === "off")
     throw new CannotLook("The petstore runs without admin ports (ADMIN_PORT=off): stop it to look.");
   const urlOf = (name: ServiceName | "gateway") =>
@@ -130,7 +136,7 @@ async function openLive({ dataDir, portBase, replicas, adminHost, adminPort }: D
   try {
     const live = serviceNames.map(async (service) => {
       const urls = [urlOf(service), urlOf("gateway")];
-      return [service, await inspectLive(service, urls, proof)] as const;
+      return [service, await inspectLive(service, urls, proof, stop)] as const;
     });
     return {
       inspected: Object.fromEntries(await Promise.all(live)) as unknown as AllInspected,

@@ -5,20 +5,13 @@ import { join } from "node:path";
 import { reachable } from "@petstore/rpc/http/address";
 import { portOf, processNames, replicasOf } from "../processes/names.ts";
 import { configurationProblems, type DoctorConfig } from "./config.ts";
-import type { Finding, Surrounding } from "./findings.ts";
+import { around, type Finding } from "./findings.ts";
 
 /** A port of this machine answers at once. In milliseconds. */
 const CONNECT_MS = 1_000;
 const FEW_BYTES = 100 * 1024 * 1024;
 /** A file system may take its time from another machine. */
 const AHEAD_MS = 60_000;
-
-export const around = (what: Surrounding, detail: string, ids: readonly string[] = []): Finding => ({
-  invariant: what,
-  ids,
-  detail,
-  repair: null,
-});
 
 /** `isLive` is undefined if nobody knows, as with MongoDB, which processes of other machines may use as well. */
 export async function surroundings(

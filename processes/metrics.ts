@@ -64,6 +64,11 @@ const PETSTORE_METRICS = {
   ),
   keys: gauge("petstore_idempotency_keys", "Idempotency keys that are stored.", ["kind"]),
   tombstones: gauge("petstore_tombstones", "What remains of deleted records.", ["kind"]),
+  violations: gauge(
+    "petstore_invariant_violations",
+    "What breaks an invariant (docs/doctor.md) at two looks, at most 1,000 of each. Absent on MongoDB, and while nobody can look.",
+    ["invariant"],
+  ),
   workerFailures: counter("petstore_worker_failures_total", "Runs of a background worker that failed.", ["worker"]),
   corrupt: counter("petstore_corrupt_documents_total", "Times that a stored document could not be read.", [
     "collection",

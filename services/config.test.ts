@@ -39,6 +39,7 @@ test("everything but the secret has a default", () => {
     },
     dataDir: "data",
     mongodbUri: undefined,
+    adminPorts: { portBase: 8080, replicas: new Map(), adminHost: "127.0.0.1", adminPort: undefined },
     eventsRetentionMs: 86_400_000,
     crashAt: undefined,
   });

@@ -9,7 +9,7 @@ import {
   storeSettings,
   storeWarnings,
 } from "../processes/config.ts";
-import type { ServiceName } from "../processes/names.ts";
+import type { Replicas, ServiceName } from "../processes/names.ts";
 import { RETENTION } from "./records/retention.ts";
 
 export interface ServiceConfig extends ProcessConfig {
@@ -17,6 +17,13 @@ export interface ServiceConfig extends ProcessConfig {
   /** The directory of the embedded store, used unless `mongodbUri` is set. */
   readonly dataDir: string;
   readonly mongodbUri: Secret | undefined;
+  /** Where the admin ports of the whole petstore are. */
+  readonly adminPorts: {
+    readonly portBase: number;
+    readonly replicas: Replicas;
+    readonly adminHost: string;
+    readonly adminPort: number | "off" | undefined;
+  };
   /** How long change events are kept for readers that resume, in milliseconds. */
   readonly eventsRetentionMs: number;
   /** For crash tests only: the failpoint at which the process kills itself (SIGKILL). */
@@ -44,6 +51,12 @@ export function serviceConfig(
     name,
     dataDir: values.DATA_DIR,
     mongodbUri: values.MONGODB_URI,
+    adminPorts: {
+      portBase: values.PORT_BASE,
+      replicas: values.REPLICAS,
+      adminHost: values.ADMIN_HOST,
+      adminPort: values.ADMIN_PORT,
+    },
     eventsRetentionMs: values.EVENTS_RETENTION ?? RETENTION.eventsMs,
     crashAt: values.CRASH_AT,
     settings: settingsInForce(environment, settings),

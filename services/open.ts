@@ -12,6 +12,7 @@ import { NotWritable, type Store, type StoreFile, UnusableServer } from "@petsto
 import { errors } from "#errors";
 import type { Common, PathTo } from "../processes/common.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
+import { METRICS } from "../processes/metrics.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createService } from "./create.ts";
 import { measured } from "./measured-store.ts";
@@ -29,6 +30,9 @@ const BATCH = 100;
 const READINESS_MS = 2_000;
 /** Pause between two looks at what is pending, and between two counts of all else that is stored, in milliseconds. */
 const CENSUS_MS = 10_000;
+/** Pause between two looks for what breaks an invariant, and how long after each pause one begins, in milliseconds. */
+const VIOLATIONS_MS = 50_000;
+const VIOLATIONS_AFTER_MS = 10_000;
 /** How long that check waits for the store, in milliseconds. */
 const PATIENCE_MS = 1_000;
 
@@ -147,8 +151,23 @@ export async function openService(
     // Apart, for a count may take minutes, and an alert waits for what is pending.
     begin(`${name}.pending`, CENSUS_MS, census.look);
     begin(`${name}.census`, CENSUS_MS, census.run);
+    if (name === "inventory" && opened.inspection) begin(`${name}.violations`, VIOLATIONS_MS, watchViolations());
     const followStore = async () => health.set(await canServe(store, deps));
     stack.use(every(READINESS_MS, `${name}.readiness`, followStore, deps));
+  }
+
+  /** One service looks at what all have stored. */
+  function watchViolations() {
+    let figures: ReadonlyMap<string, number> = new Map();
+    const end = metrics.read(METRICS.violations, (tell) => {
+      for (const [invariant, count] of figures) tell(count, invariant);
+    });
+    stack.defer(end);
+    return async (stop: AbortSignal) => {
+      await time.sleep(VIOLATIONS_AFTER_MS, stop);
+      const { countViolations } = await import("../doctor/watching.ts");
+      figures = await countViolations({ ...config, ...config.adminPorts }, time, stop).catch(() => new Map());
+    };
   }
 
   async function work(): Promise<number> {
