@@ -132,6 +132,16 @@ test("a store that was closed is whole without a log, also if it was killed befo
   await store.close();
 });
 
+test("a log that grew while the file was kept gives its room back", async () => {
+  store.file?.keep(true);
+  for (let i = 0; i < 7; i++) await insert(2_500);
+  expect(statSync(file("data", "-wal")).size).toBeGreaterThan(64 * 1024 * 1024);
+  store.file?.keep(false);
+  for (let i = 0; i < 3; i++) await insert();
+  expect(statSync(file("data", "-wal")).size).toBeLessThanOrEqual(64 * 1024 * 1024);
+  await store.close();
+});
+
 test("a log that could not be told to be dispensable, for want of room, is not removed", () => {
   let hasRoom = true;
   const full = new Error("database or disk is full");

@@ -9,6 +9,8 @@ import { Corrupt } from "../port.ts";
 
 /** From so many pages in the log on, a commit is followed by a checkpoint; as by default in SQLite. */
 const PAGES = 1000;
+/** What the log's file keeps of its length once it is taken in: it may have grown while the file was kept. */
+const KEPT_BYTES = 64 * 1024 * 1024;
 /** Sizes in the log's file, in bytes. */
 const LOG_HEADER = 32;
 const FRAME_HEADER = 24;
@@ -29,7 +31,7 @@ export function checkComplete(db: DatabaseSync, path: string): void {
 
 /** Takes the checkpoints over from SQLite. `isFull`: whether an error says that there was no room. */
 export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => boolean) {
-  db.exec("PRAGMA wal_autocheckpoint = 0");
+  db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${KEPT_BYTES}`);
   const state = counting(db, "NOOP");
   const passive = counting(db, "PASSIVE");
   const mark = db.prepare(`UPDATE "$log" SET is_needed = ?`);
