@@ -71,6 +71,8 @@ export function giveIdentity(directory: string, names: readonly string[]): void 
   const id = randomBytes(12).toString("base64url");
   const give = (name: string, table: string) => {
     using db = new DatabaseSync(join(directory, name));
+    // Throws unless the file has all of its log, which closing it does not tell: the disk may be full.
+    db.exec("PRAGMA journal_mode = DELETE");
     db.prepare(`UPDATE "${table}" SET id = ?`).run(id);
   };
   for (const name of names) give(name, "$identity");

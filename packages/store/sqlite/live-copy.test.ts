@@ -1,13 +1,14 @@
 /** Files of open stores are copied as they are at one instant, while somebody writes to them. */
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { realTime } from "@petstore/runtime/clock";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { silent } from "../fixtures/silent.ts";
 import { type Collection, type Doc, put, type Store, type StoreFile, schema } from "../port.ts";
-import { checkTogether, copyIdentity, openAtRest, recordsIn, settle } from "./at-rest.ts";
+import { checkTogether, copyIdentity, giveIdentity, openAtRest, openNew, recordsIn, settle } from "./at-rest.ts";
 import { openEmbedded } from "./sqlite.ts";
 
 interface Row extends Doc {
@@ -110,4 +111,16 @@ test("a file that is kept stays as it is, and goes into its log again afterwards
   for (const file of files()) file.keep(false);
   for (const collection of rows) await collection.update(1000, () => put({ _id: 1000, filler: "" }, 0));
   expect(sizes()[0]).toBeGreaterThan(10 * FILLER.length);
+});
+
+test("a file whose log could not be taken in is given no identity, and so not taken for complete", () => {
+  mkdirSync(at("new"));
+  openNew(at("new", "pet.db")).close();
+  const reader = new DatabaseSync(at("new", "pet.db"));
+  // Keeps the log from being removed, as a full disk does.
+  reader.exec("PRAGMA journal_mode = WAL; BEGIN; SELECT * FROM sqlite_schema");
+  expect(() => giveIdentity(at("new"), ["pet.db"])).toThrow(/locked/);
+  reader.close();
+  giveIdentity(at("new"), ["pet.db"]);
+  expect(readdirSync(at("new"))).toEqual(["identity.db", "pet.db"]);
 });
