@@ -1,9 +1,21 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { takeDirectory } from "@petstore/store/directory";
 import { StoreLocked } from "@petstore/store/port";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { makeBackup, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
 import { addThings, nextIds, openOne, thingsIn } from "./fixtures/stores.ts";
@@ -238,6 +250,9 @@ describe("a copy", () => {
     }
     source.close();
     expect(readdirSync(at("copy"))).not.toContain("pet.db");
+    await expect(openOne(place("copy"), "pet")).rejects.toThrow(
+      /copy is being filled by npm run data, .* the same command/,
+    );
     expect(
       (await never(copy(data(), place("copy"), plain).then(() => copy(data(), place("copy"), plain)))).message,
     ).toMatch(/holds data/);
@@ -257,6 +272,26 @@ describe("a copy", () => {
     await copy(data(), place("copy"), plain);
     expect(await thingsIn(place("copy"))).toEqual(await thingsIn(data()));
   });
+  test("goes into no directory that somebody else has put in its way", async () => {
+    mkdirSync(at("copy", "elsewhere"), { recursive: true });
+    symlinkSync("elsewhere", at("copy", "incoming"));
+    expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/incoming is another user's/);
+    rmSync(at("copy", "incoming"));
+    mkdirSync(at("copy", "incoming"));
+    const uid = vi.spyOn(process, "getuid").mockReturnValue(statSync(at("copy")).uid + 1);
+    expect((await never(copy(data(), place("copy"), plain))).message).toMatch(/incoming is another user's/);
+    uid.mockRestore();
+    await copy(data(), place("copy"), plain);
+  });
+  test.skipIf(process.getuid?.() !== 0)(
+    "leaves all to the owner of the directory (only root can try that)",
+    async () => {
+      mkdirSync(at("copy"));
+      chownSync(at("copy"), 4711, 4711);
+      await copy(data(), place("copy"), plain);
+      for (const name of readdirSync(at("copy"))) expect([name, statSync(at("copy", name)).uid]).toEqual([name, 4711]);
+    },
+  );
   test("of another state than that of its beginning is found out, and begun anew the next time", async () => {
     const { openTarget } = await import("./targets.ts");
     {

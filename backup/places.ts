@@ -1,5 +1,5 @@
 /** Where stores are: a directory or MongoDB, and how to open what is there. */
-import { existsSync } from "node:fs";
+import { existsSync, lchownSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import {
@@ -55,6 +55,20 @@ export interface AtRest extends Disposable {
   readonly files: ReadonlyMap<ServiceName, DatabaseSync>;
 }
 
+/** Takes a directory, in which root leaves nothing that its owner could not take. */
+function take(directory: string): Disposable {
+  const taken = takeDirectory(directory, "npm run data");
+  for (const name of ["launcher.lock", "launcher.pid"]) ownAs(directory, join(directory, name));
+  return taken;
+}
+
+/** Gives a file to the owner of the directory: root may have made it. */
+export function ownAs(directory: string, path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(directory);
+  lchownSync(path, uid, gid);
+}
+
 /**
  * Opens the files of a directory, which no petstore can use until they are closed. Throws `StoreLocked` if one uses them, and
  * `Corrupt` if they don't belong together.
@@ -62,7 +76,7 @@ export interface AtRest extends Disposable {
 export function openDirectory(directory: string): AtRest {
   if (!holdsData(directory)) throw new Refused(`There is no data of a petstore in ${directory}.`);
   using stack = new DisposableStack();
-  stack.use(takeDirectory(directory, "npm run data"));
+  stack.use(take(directory));
   const files = new Map(
     serviceNames.map((service) => {
       const db = openAtRest(join(directory, fileOf(service)));
@@ -78,7 +92,7 @@ export function openDirectory(directory: string): AtRest {
 /** Takes a directory that is about to be written. Throws `StoreLocked` if a petstore uses it. */
 export function takeUnused(directory: string): Disposable {
   using stack = new DisposableStack();
-  stack.use(takeDirectory(directory, "npm run data"));
+  stack.use(take(directory));
   for (const service of serviceNames) {
     const path = join(directory, fileOf(service));
     try {

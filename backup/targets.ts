@@ -3,24 +3,27 @@
  * a directory is filled in a directory inside it, whose files are moved when they are complete.
  */
 import {
-  chownSync,
+  closeSync,
   existsSync,
+  fsyncSync,
+  lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { giveIdentity, IDENTITY, openNew, recordsIn } from "@petstore/store/at-rest";
+import { giveIdentity, IDENTITY, INCOMING, openNew, recordsIn } from "@petstore/store/at-rest";
 import { Corrupt } from "@petstore/store/port";
 import {
   type AllRecords,
   fileOf,
   holdsData,
   openMongo,
+  ownAs,
   type Place,
   Refused,
   serviceNames,
@@ -55,9 +58,6 @@ const begun = (where: string, by: string) =>
 export const openTarget = (place: Place, options: Options): Promise<Target> =>
   "directory" in place ? openFiles(place.directory, options) : openDatabases(place, options);
 
-/** Directory in which the files of a directory are made, and what names the source. */
-const incomingOf = (directory: string) => join(directory, "incoming");
-
 async function openFiles(directory: string, options: Options): Promise<Target> {
   await using stack = new AsyncDisposableStack();
   const { incoming, complete } = stack.use(takeIncoming(directory, options));
@@ -88,17 +88,20 @@ async function openFiles(directory: string, options: Options): Promise<Target> {
 /** Takes a directory, and makes one inside it for the files that will be its own once they are `complete`. */
 export function takeIncoming(directory: string, { replace, by }: Omit<Options, "say">) {
   if (holdsData(directory) && !replace) throw holds(directory);
-  const taken = takeUnused(directory);
-  const incoming = incomingOf(directory);
+  using stack = new DisposableStack();
+  stack.use(takeUnused(directory));
+  const incoming = join(directory, INCOMING);
+  const there = lstatSync(incoming, { throwIfNoEntry: false });
+  if (there && !(there.isDirectory() && there.uid === (process.getuid?.() ?? there.uid)))
+    throw new Refused(`${incoming} is another user's, or no directory: remove it, or run this as its user.`);
+  /** Names what it is filled by. */
   const note = join(incoming, "from");
   const former = existsSync(note) ? readFileSync(note, "utf8") : undefined;
-  if (former !== undefined && former !== by && !replace) {
-    taken[Symbol.dispose]();
-    throw begun(directory, former);
-  }
+  if (former !== undefined && former !== by && !replace) throw begun(directory, former);
   if (former !== by) rmSync(incoming, { recursive: true, force: true });
   mkdirSync(incoming, { recursive: true, mode: 0o700 });
   writeFileSync(note, by);
+  const taken = stack.move();
   return {
     incoming,
     complete(): void {
@@ -113,17 +116,21 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
         ownAs(directory, join(incoming, name));
         renameSync(join(incoming, name), join(directory, name));
       }
+      syncDirectory(directory);
       rmSync(incoming, { recursive: true });
     },
-    [Symbol.dispose]: () => taken[Symbol.dispose](),
+    [Symbol.dispose]: () => taken.dispose(),
   };
 }
 
-/** Gives a file to the owner of the directory: root may have made it. */
-function ownAs(directory: string, path: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = statSync(directory);
-  chownSync(path, uid, gid);
+/** Brings the names in a directory to the disk. */
+function syncDirectory(path: string): void {
+  const handle = openSync(path, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 async function openDatabases(place: Extract<Place, { uri: unknown }>, options: Options): Promise<Target> {

@@ -8,12 +8,12 @@ import type { Entry, Records } from "../records.ts";
 import { bytesOf, entryOf } from "../records.ts";
 import { COMPLETE, checkComplete } from "./checkpoints.ts";
 import { openFailure } from "./failures.ts";
-import { identify, logOf, openFile } from "./file.ts";
+import { INCOMING, identify, logOf, openFile } from "./file.ts";
 import { carriedIdentity, checkBeside, FILE as IDENTITY } from "./identity.ts";
 import { quote } from "./table.ts";
 
 export { FORMAT } from "./file.ts";
-export { IDENTITY };
+export { IDENTITY, INCOMING };
 
 /** Pages that are copied at once. */
 const PAGES = 1_000;

@@ -1,6 +1,6 @@
 /** The file of the embedded engine: opening it, and recognising it as the petstore's. */
 import { closeSync, existsSync, fdatasync, mkdirSync, openSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { Corrupt, UnsupportedFormat } from "../port.ts";
@@ -15,6 +15,8 @@ const APPLICATION_ID = 0x70657473;
  * 2: orders are stored once their units are reserved; idempotency keys hold no contents.
  */
 export const FORMAT = 2;
+/** The directory in a directory that is being filled, in which its files are until all of them are complete. */
+export const INCOMING = "incoming";
 
 /**
  * Opens or creates the file for this process alone. Throws `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`,
@@ -24,6 +26,7 @@ export function openFile(path: string): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
     makeDirectory(dirname(path));
+    checkFilled(path);
     using identity = holdIdentity(path);
     checkPresence(path, identity);
     db = new DatabaseSync(path);
@@ -33,6 +36,15 @@ export function openFile(path: string): DatabaseSync {
     db?.close();
     throw openFailure(error, path);
   }
+}
+
+/** Throws `Corrupt` where the file is about to come: a new one must not take its place. */
+function checkFilled(path: string): void {
+  const incoming = join(dirname(path), INCOMING);
+  if (existsSync(path) || !existsSync(incoming)) return;
+  throw new Corrupt(
+    `${dirname(path)} is being filled by npm run data, or that was cut short: give the same command again, or remove ${incoming} to start anew.`,
+  );
 }
 
 /**
