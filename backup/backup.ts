@@ -17,7 +17,7 @@ import { pipeline } from "node:stream/promises";
 import type { Environment } from "@petstore/runtime/environment";
 import * as embedded from "@petstore/store/at-rest";
 import { StoreLocked } from "@petstore/store/port";
-import { linesOf, openLines, writeLines } from "./lines.ts";
+import { type LinesFile, linesOf, openLines, writeLines } from "./lines.ts";
 import { copyLive } from "./live.ts";
 import {
   type AllRecords,
@@ -37,7 +37,7 @@ import { type Progress, showProgress } from "./progress.ts";
 const FORMAT = 1;
 const MANIFEST = "manifest.json";
 /** The file of a backup of MongoDB. */
-export const LINES = "records.jsonl";
+const LINES = "records.jsonl";
 
 export interface Manifest {
   readonly petstore: "backup";
@@ -73,9 +73,14 @@ async function writeBackup(place: Place, directory: string, environment: Environ
     ? copyFiles(place.directory, directory, environment)
     : readMongo(place, directory));
   const files = [];
-  for (const name of readdirSync(directory).sort()) {
-    await sync(join(directory, name));
-    files.push({ name, ...(await sumOf(join(directory, name))) });
+  {
+    const names = readdirSync(directory).sort();
+    const total = names.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+    using progress = showProgress("Adding up files", total, "bytes");
+    for (const name of names) {
+      await sync(join(directory, name));
+      files.push({ name, ...(await sumOf(join(directory, name), progress)) });
+    }
   }
   const told = { petstore: "backup", format: FORMAT, id: randomUUID(), ...made, files } as const;
   const manifest: Manifest = { ...told, sha256: hashOf(told) };
@@ -173,8 +178,8 @@ async function countsOf(all: AllRecords): Promise<Record<string, number>> {
   return counts;
 }
 
-/** Looks at every byte of a backup. Throws `Refused` if it is void, damaged, mixed or newer. */
-export async function verifyBackup(directory: string): Promise<Manifest> {
+/** Looks at every byte of a backup, and opens that of MongoDB. Throws `Refused` if it is void, damaged, mixed or newer. */
+export async function verifyBackup(directory: string): Promise<Manifest & { readonly lines?: LinesFile }> {
   const manifest = readManifest(directory);
   const { files, engine, engineFormat, counts } = manifest;
   const names = new Set([MANIFEST, ...files.map(({ name }) => name)]);
@@ -196,8 +201,11 @@ export async function verifyBackup(directory: string): Promise<Manifest> {
   if (engine === "mongodb") {
     const { FORMAT: known } = await import("@petstore/store/databases");
     checkFormat(directory, engineFormat, known);
-    await openLines(join(directory, LINES), (records) => showProgress("Checking records", records, "records"));
-    return manifest;
+    const path = join(directory, LINES);
+    return {
+      ...manifest,
+      lines: await openLines(path, (records) => showProgress("Checking records", records, "records")),
+    };
   }
   checkFormat(directory, engineFormat, embedded.FORMAT);
   using copied = openCopies(directory);
@@ -231,14 +239,14 @@ function checkFormat(directory: string, format: number, known: number): void {
 
 const hashOf = (told: object): string => createHash("sha256").update(JSON.stringify(told)).digest("hex");
 
-async function sumOf(path: string, progress?: Progress): Promise<{ bytes: number; sha256: string }> {
+async function sumOf(path: string, progress: Progress): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
   let bytes = 0;
   await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), async (pieces: AsyncIterable<Buffer>) => {
     for await (const piece of pieces) {
       hash.update(piece);
       bytes += piece.length;
-      progress?.add(piece.length);
+      progress.add(piece.length);
     }
   });
   return { bytes, sha256: hash.digest("hex") };

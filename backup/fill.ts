@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { IDENTITY, openAtRest, recordsIn } from "@petstore/store/at-rest";
-import { LINES, type Manifest, openCopies, verifyBackup } from "./backup.ts";
+import { type Manifest, openCopies, verifyBackup } from "./backup.ts";
 import { linesOf, openLines, type Source } from "./lines.ts";
 import { fileOf, openDirectory, openMongo, type Place, Refused, recordsOf, serviceNames } from "./places.ts";
 import { showProgress } from "./progress.ts";
@@ -41,12 +41,10 @@ async function fill(
 
 /** Fills a place with a backup, which is checked first. */
 export async function restore(directory: string, place: Place, options: FillOptions): Promise<Manifest> {
-  const manifest = await verifyBackup(directory);
+  const { lines, ...manifest } = await verifyBackup(directory);
   const by = `the backup of ${manifest.instant} (${manifest.id})`;
-  if (manifest.engine === "mongodb") {
-    const source = await openLines(join(directory, LINES), showChecking);
-    await fill(source, place, { ...options, by, moveOn: true });
-  } else if ("directory" in place) await restoreFiles(directory, place.directory, manifest, { ...options, by });
+  if (lines) await fill(lines, place, { ...options, by, moveOn: true });
+  else if ("directory" in place) await restoreFiles(directory, place.directory, manifest, { ...options, by });
   else {
     using copied = openCopies(directory);
     await fill(await linesOf(recordsOf(copied.files)), place, { ...options, by, moveOn: true });
