@@ -15,6 +15,8 @@ export interface FillOptions {
   readonly replace: boolean;
   readonly say: (text: string) => void;
   readonly checkSource?: (() => Promise<void>) | undefined;
+  /** Throws if the source may have changed while it was read. */
+  readonly checkUnused?: (() => Promise<void>) | undefined;
 }
 
 /** Fills a place. `moveOn`: whether ids may have been given since the records were read. Resolves to how many records it has. */
@@ -34,6 +36,7 @@ async function fill(
     await target.discard();
     throw error;
   });
+  await options.checkUnused?.();
   if (moveOn) await moveSequencesOn(target.records);
   await target.complete();
   return count;
@@ -102,12 +105,16 @@ export async function copy(from: Place, to: Place, options: FillOptions): Promis
   const databases = await openMongo(from);
   try {
     await databases.checkFormats();
-    options.say(`Looking whether a petstore uses ${databases.name} ...`);
-    if (await databases.isInUse())
-      throw new Refused(`${databases.name} is in use: stop the petstore first, or make a backup and restore that.`);
+    const checkUnused = async () => {
+      options.say(`Looking whether a petstore uses ${databases.name} ...`);
+      if (await databases.isInUse())
+        throw new Refused(`${databases.name} is in use: stop the petstore first, or make a backup and restore that.`);
+    };
+    await checkUnused();
     const all = new Map(serviceNames.map((service) => [service, databases.records(service)]));
-    const how = { ...options, by: `a copy of ${databases.name}`, moveOn: false, checkSource: databases.checkFormats };
-    return await fill(await linesOf(all), to, how);
+    const { checkFormats: checkSource } = databases;
+    const by = `a copy of ${databases.name}`;
+    return await fill(await linesOf(all), to, { ...options, by, moveOn: false, checkSource, checkUnused });
   } finally {
     await databases.close();
   }

@@ -119,6 +119,20 @@ describe.skipIf(mongodbMissing)("on MongoDB", { timeout }, () => {
     expect(await thingsIn(mongo)).toEqual(await thingsIn(directory("data")));
   });
 
+  test("a copy of what was used meanwhile is not complete", async () => {
+    await addThings(mongo, 2);
+    const store = await openOne(mongo, "order");
+    stack.defer(() => store.close());
+    let looks = 0;
+    const say = (text: string) => {
+      if (!text.startsWith("Looking") || ++looks < 2) return;
+      const inUse = setInterval(() => void store.ping(), 1_000);
+      stack.defer(() => clearInterval(inUse));
+    };
+    await expect(copy(mongo, directory("copy"), { ...plain, say })).rejects.toThrow(/is in use/);
+    await expect(openOne(directory("copy"), "order")).rejects.toThrow(/is being filled/);
+  });
+
   test("nothing is copied to itself, and lost", async () => {
     await addThings(mongo, 2);
     const before = await thingsIn(mongo);
