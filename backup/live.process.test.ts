@@ -1,14 +1,19 @@
 /** Backups of a petstore that runs: while many clients write, with everything killed afterwards. */
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { takeDirectory } from "@petstore/store/directory";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 import { readState, unfinishedIn, wrongInTheStores } from "../test/harness/stores.ts";
-import { serviceNames } from "./places.ts";
+import { fileOf, serviceNames } from "./places.ts";
 
 const CLIENTS = 50;
 const root = join(import.meta.dirname, "..");
@@ -165,6 +170,32 @@ test("what can't be looked at, and what is not understood, is 2; --help is 0", {
   expect(existsSync(DATA_DIR)).toBe(false);
   const nobody = { MONGODB_URI: "mongodb://127.0.0.1:1/?replicaSet=x&serverSelectionTimeoutMS=500" };
   expect(await data(["backup", join(dir, "b")], nobody)).toMatchObject({ code: 2 });
+});
+
+test("an export that is interrupted leaves nothing behind", { timeout }, async () => {
+  const of = join(dir, "interrupted");
+  const DATA_DIR = join(of, "data");
+  using _ = takeDirectory(DATA_DIR, "a test");
+  const files = serviceNames.map((service) => join(DATA_DIR, fileOf(service)));
+  for (const file of files) writeFileSync(file, "");
+  const held = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    const { step } = (await json(request)) as { step: string };
+    if (step === "begin") response.end(JSON.stringify({ token: "t", files }));
+    else held.resolve(); // and answers nothing
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  const ADMIN_PORT = `${(server.address() as AddressInfo).port}`;
+  const env = { PATH: process.env.PATH, DATA_DIR, ADMIN_PORT };
+  const child = execFile(process.execPath, [join(root, "backup/main.ts"), "export", join(of, "all.jsonl")], { env });
+  const ended = once(child, "exit");
+  await held.promise;
+  expect(readdirSync(of)).toEqual([expect.stringMatching(/^\.export-/), "data"]);
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([143, null]);
+  expect(readdirSync(of)).toEqual(["data"]);
 });
 
 test("one whose processes have no admin port says what to do", { timeout }, async () => {

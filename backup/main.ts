@@ -1,6 +1,7 @@
 /** `npm run data`: backups, exports and copies of all that the petstore stores. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
@@ -102,12 +103,16 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
     if (!(error instanceof StoreLocked)) throw error;
   }
   const copied = mkdtempSync(join(dirname(path), ".export-"));
+  const remove = () => rmSync(copied, { recursive: true, force: true });
+  process.once("exit", remove);
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
   try {
     const { instant } = await copyFiles(place.directory, copied, env);
     using files = openCopies(copied);
     return await exportRecords(path, recordsOf(files.files), instant);
   } finally {
-    rmSync(copied, { recursive: true });
+    remove();
   }
 }
 
