@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { copyLive } from "./live.ts";
 import { fileOf, serviceNames } from "./places.ts";
 
@@ -58,6 +58,24 @@ test("who was held for too short a time is asked again", async () => {
   answers.release = () => ({ body: { wasHeld: ++times > 3 } });
   await copy();
   expect(asked.filter((step) => step === "hold")).toHaveLength(4);
+});
+
+test("processes are told to go on while bytes are copied, and not when nothing moves", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let times = 0;
+  answers.release = () => {
+    vi.advanceTimersByTime(10_000);
+    return { body: { wasHeld: ++times > 3 } };
+  };
+  await copy();
+  expect(asked.filter((step) => step === "go on")).toHaveLength(1);
+});
+
+test("what keeps a copy from beginning is told, also when its end can't be", async () => {
+  rmSync(join(dir, "pet.db"));
+  answers.end = () => ({ status: 409, body: { message: "This copy is over." } });
+  await expect(copy()).rejects.toThrow(/ENOENT/);
 });
 
 test("a copy that a process knows nothing of any more is void, and ended everywhere", async () => {

@@ -15,7 +15,7 @@ import { adminPortOf, processNames } from "../processes/names.ts";
 import { fileOf, NoLook, Refused, serviceNames } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
-/** How often the processes are told that the copy goes on, in milliseconds. They wait three times as long. */
+/** How often the processes are told that the copy goes on, if it does, in milliseconds. They wait three times as long. */
 const GO_ON_MS = 10_000;
 /** How often it is tried to have all processes hold their commits at once, and the pause between, in milliseconds. */
 const TRIES = 100;
@@ -35,18 +35,28 @@ interface Process {
 /** Copies the files of the services into `to`, with their logs. Resolves to the instant. */
 export async function copyLive(directory: string, to: string, environment: Environment): Promise<string> {
   const processes = await openProcesses(directory, environment);
-  using _ = every(GO_ON_MS, () => askAll(processes, "go on"));
+  let [bytes, told] = [0, 0];
+  // A copy that hangs is not gone on with: logs would grow until the disk is full.
+  using _ = every(GO_ON_MS, async () => {
+    if (bytes === told) return;
+    told = bytes;
+    await askAll(processes, "go on");
+  });
+  const counting = (progress: Progress) => (count: number) => {
+    bytes += count;
+    progress.add(count);
+  };
   try {
     const sizes = processes.flatMap(({ files }) => files.map((file) => statSync(file).size));
     {
       using progress = showProgress("Copying files", sum(sizes), "bytes");
       for (const [service, file] of filesOf(processes, directory))
-        await copy(file, join(to, fileOf(service)), progress);
+        await copy(file, join(to, fileOf(service)), counting(progress));
     }
     const { instant, logs } = await holdAll(processes);
     using progress = showProgress("Copying changes", sum([...logs.values()]), "bytes");
     for (const [service, file] of filesOf(processes, directory))
-      await copy(`${file}-wal`, join(to, `${fileOf(service)}-wal`), progress, logs.get(file) ?? 0);
+      await copy(`${file}-wal`, join(to, `${fileOf(service)}-wal`), counting(progress), logs.get(file) ?? 0);
     await askAll(processes, "end");
     return instant;
   } finally {
@@ -110,7 +120,7 @@ async function openProcesses(directory: string, environment: Environment): Promi
     filesOf(processes, directory);
     return processes;
   } catch (error) {
-    await askAll(processes, "end");
+    await askAll(processes, "end").catch(() => {}); // it ends by itself
     throw error;
   }
 }
@@ -144,11 +154,11 @@ async function open(url: string): Promise<Process | undefined> {
 }
 
 /** Copies a file, or its first `size` bytes. */
-async function copy(from: string, to: string, progress: Progress, size?: number): Promise<void> {
+async function copy(from: string, to: string, copied: (bytes: number) => void, size?: number): Promise<void> {
   if (size === 0) return;
   const count = new Transform({
     transform(piece: Buffer, _, done) {
-      progress.add(piece.length);
+      copied(piece.length);
       done(null, piece);
     },
   });
