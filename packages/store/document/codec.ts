@@ -56,7 +56,7 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   return doc as T;
 }
 
-/** The document of bytes that `encode` has made. Undefined for all others, which would not come back from it the same. */
+/** The document of bytes as `encode` makes them. Undefined for bytes with anything else, which JSON or `encode` would lose. */
 export function decodeSame(bytes: Uint8Array): Fields | undefined {
   const known = readBson(bytes);
   if (known) return known;

@@ -163,7 +163,8 @@ function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp |
       // A bound of the index, and no condition: that would pass over an `_id` of another type.
       const from = after === undefined ? {} : { min: { _id: after } };
       const size = after === undefined ? limit : limit + 1;
-      const found = await find(collection, { filter: {}, hint: { _id: 1 }, ...from, limit: size, batchSize: size });
+      const by = { sort: { _id: 1 }, hint: { _id: 1 }, ...from };
+      const found = await find(collection, { filter: {}, ...by, limit: size, batchSize: size });
       const entries = found.map((bytes): Entry => {
         const known = decodeSame(bytes);
         const { _id } = known ?? peek(bytes);
