@@ -74,8 +74,8 @@ export interface Schema<T extends Doc, I extends Indexes<T>, V = unknown> {
   readonly shown?: ((doc: T) => V | undefined) | undefined;
   /** Members of what is shown that readers of changes filter by: see `Change.former`. */
   readonly tracked?: readonly string[] | undefined;
-  /** Members of a document that tell of its last change: see `Change.noted`. */
-  readonly noted?: readonly string[] | undefined;
+  /** What a document tells of its last change: see `Change.noted`. Pure. */
+  readonly noted?: ((doc: T) => string | undefined) | undefined;
   /** Never set; it carries the type. */
   readonly doc?: T;
 }
@@ -87,7 +87,7 @@ export const schema =
     document?: DocumentSchema<T>,
     shown?: (doc: T) => V | undefined,
     tracked?: readonly (keyof V & string)[],
-    noted?: readonly (keyof T & string)[],
+    noted?: (doc: T) => string | undefined,
   ): Schema<T, I, V> => ({ name, indexes, document, shown, tracked, noted });
 
 /** What the store notes of a call. */
@@ -181,8 +181,8 @@ export interface Change<V> {
    * filters by them knows what has left its filter.
    */
   readonly former?: Partial<V> | undefined;
-  /** The noted members of the document after the change, if it has any. They are no reason for an event. */
-  readonly noted?: Readonly<Record<string, unknown>> | undefined;
+  /** What is noted of the document after the change. It is no reason for an event. */
+  readonly noted?: string | undefined;
   /** Right after the change. */
   readonly position: Position;
 }

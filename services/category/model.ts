@@ -4,7 +4,8 @@ import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstor
 import { namedSchema } from "../records/folded-names.ts";
 import { members } from "../records/members.ts";
 import type { Sagas } from "../records/on-behalf.ts";
-import { NOTED, type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
+import { type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
+import { traceparentOf } from "../records/traced-store.ts";
 
 /** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
@@ -36,7 +37,7 @@ export const CATEGORIES = schema<CategoryDoc>()(
   categoryDocSchema,
   whileVisible((doc: CategoryDoc): CategoryView => ({ ...input.partOf(doc), version: doc.version })),
   [],
-  NOTED,
+  traceparentOf,
 );
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"], CategoryView>;
 

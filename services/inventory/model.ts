@@ -7,7 +7,8 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../records/members.ts";
-import { NOTED, recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../records/record.ts";
+import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../records/record.ts";
+import { traceparentOf } from "../records/traced-store.ts";
 import { HELD_MAP, SETTLED_MAP, TRACES_MAP } from "./order-map.ts";
 
 /** The members of an inventory entry that clients set. */
@@ -78,7 +79,7 @@ export const INVENTORY = schema<InventoryDoc>()(
   inventoryDocSchema,
   whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
   [],
-  NOTED,
+  traceparentOf,
 );
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;

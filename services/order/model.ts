@@ -5,7 +5,8 @@ import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../records/errors.ts";
 import { members } from "../records/members.ts";
-import { idOr, NOTED, recordSchema, type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
+import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
+import { traceparentOf } from "../records/traced-store.ts";
 
 /** A google.protobuf.Timestamp, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({
@@ -75,7 +76,7 @@ export const ORDERS = schema<OrderDoc>()(
   orderDocSchema,
   whileVisible((doc: OrderDoc): OrderView => ({ ...input.partOf(doc), version: doc.version })),
   ["petId", "complete"],
-  NOTED,
+  traceparentOf,
 );
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";

@@ -8,13 +8,13 @@ import type { Sagas } from "../records/on-behalf.ts";
 import {
   fromPetStatus,
   idOr,
-  NOTED,
   type Status,
   statusSchema,
   toEtag,
   toPetStatus,
   whileVisible,
 } from "../records/record.ts";
+import { traceparentOf } from "../records/traced-store.ts";
 
 const factsSchema = s.object({ name: s.string });
 /** Fields that concern no other service: stored as the client sent them, under the names of the contract. */
@@ -106,7 +106,7 @@ export const PETS = schema<PetDoc>()(
   petDocSchema,
   whileVisible((doc: PetDoc) => viewOf(doc)),
   ["categoryId"],
-  NOTED,
+  traceparentOf,
 );
 export const nameOf = ({ facts }: Pick<PetDoc, "facts">): string => facts.name;
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";

@@ -30,9 +30,6 @@ export const recordSchema = s.object({
 });
 export type StoredRecord = Infer<typeof recordSchema>;
 
-/** For `noted` in a schema. */
-export const NOTED = ["trace"] as const;
-
 /** For `shown` in a schema: the part of a record that its change events show, as long as it is visible. */
 export const whileVisible =
   <D extends Pick<StoredRecord, "visible">, V extends object>(part: (doc: D) => V) =>

@@ -2,7 +2,7 @@ import { type Doc, put, schema, Unavailable } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { recordedTracing } from "../../packages/trace/fixtures/recorded.ts";
-import { NOTED, type StoredRecord } from "./record.ts";
+import type { StoredRecord } from "./record.ts";
 import { tracedStore, traceOf, traceparentOf } from "./traced-store.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -15,7 +15,7 @@ interface Item extends Doc {
   readonly name: string;
   readonly trace?: StoredRecord["trace"];
 }
-const ITEMS = schema<Item>()("items", { name: ["name"] }, undefined, ({ name }) => ({ name }), [], NOTED);
+const ITEMS = schema<Item>()("items", { name: ["name"] }, undefined, ({ name }) => ({ name }), [], traceparentOf);
 const PLAIN = schema<Item>()("plain", { name: ["name"] });
 
 async function open() {
@@ -80,6 +80,18 @@ describe("a record has the trace of the write that made its revision", () => {
     const doc = await stored(first, second);
     expect(traceparentOf(doc)).toBe(traceparent);
     expect(traceOf(doc)?.traceId).toBe(traceparent && TRACE);
+  });
+  test("and its event names that trace, not an earlier one", async () => {
+    const { items } = await open();
+    const changes = await items.changes({ signal: AbortSignal.timeout(60_000) });
+    await items.update(1, named("a"), call);
+    await items.update(1, (doc) => put({ ...(doc as Item), name: "b" }, undefined));
+    const noted: unknown[] = [];
+    for await (const batch of changes) {
+      noted.push(...batch.map((change) => ("noted" in change ? change.noted : "nothing")));
+      if (noted.length === 2) break;
+    }
+    expect(noted).toEqual([`00-${TRACE}-${SPAN}-01`, "nothing"]);
   });
   test("not in collections that no event tells of", async () => {
     const { plain } = await open();

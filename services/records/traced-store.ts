@@ -60,9 +60,8 @@ export function tracedStore(store: Store, tracing: Tracing | undefined, system: 
 
   function traced<T extends Doc, I extends Indexes<T>, V>(
     collection: Collection<T, I, V>,
-    { name, noted = [] }: Schema<T, I, V>,
+    { name, noted }: Schema<T, I, V>,
   ): Collection<T, I, V> {
-    const keepsTrace = noted.includes("trace");
     return {
       ...collection,
       get: (id, options) => run("get", name, options, () => collection.get(id, options)),
@@ -71,7 +70,7 @@ export function tracedStore(store: Store, tracing: Tracing | undefined, system: 
       listByPrefix: (query, options) =>
         run("listByPrefix", name, options, () => collection.listByPrefix(query, options)),
       update: (id, decide, options) => {
-        const noting = keepsTrace ? withTrace(decide, options) : decide;
+        const noting = noted ? withTrace(decide, options) : decide;
         return run("update", name, options, () => collection.update(id, noting, options));
       },
       remove: (id, isOver, options) => run("remove", name, options, () => collection.remove(id, isOver, options)),

@@ -17,7 +17,6 @@ import { boundTo, readAfter, type Source } from "./page.ts";
 import type { StoredRecord } from "./record.ts";
 import { type Place, readResumeToken, writeResumeToken } from "./resume-token.ts";
 import { createSharedTimer } from "./shared-timer.ts";
-import { traceparentOf } from "./traced-store.ts";
 
 /** The longest time without a message, in milliseconds. */
 export const HEARTBEAT_MS = 15_000;
@@ -87,9 +86,8 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
   function responseOf(change: Change<V>): Response<E> {
     const known = made.get(change);
     if (known) return known;
-    const { _id, rev, type, time, shown, position } = change;
-    const traceparent = traceparentOf({ ...change.noted, rev });
-    const attributes = { id: idOf(_id, rev), type: types[type], time: timestamp(time), traceparent };
+    const { _id, rev, type, time, shown, noted, position } = change;
+    const attributes = { id: idOf(_id, rev), type: types[type], time: timestamp(time), traceparent: noted };
     const init: Response<E> = {
       resumeToken: writeResumeToken(kind, { position }),
       response: { case: "event", value: toEvent(attributes, _id as number, shown) },

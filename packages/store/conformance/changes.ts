@@ -35,7 +35,7 @@ const ITEMS = schema<Item>()(
   undefined,
   ({ visible, name, kind }): Shown | undefined => (visible ? { name, ...(kind && { kind }) } : undefined),
   ["kind"],
-  ["note"],
+  ({ note }) => note,
 );
 type Items = Collection<Item, typeof ITEMS.indexes, Shown>;
 
@@ -140,10 +140,10 @@ export function changes(open: OpenSubject): void {
     await save(items, { ...item, name: "c" });
     await save(items, { _id: 1, name: "hidden", note: "last" });
     const expected = [
-      ["created", { note: "first" }],
-      ["updated", { note: "third" }],
+      ["created", "first"],
+      ["updated", "third"],
       ["updated", undefined],
-      ["deleted", { note: "last" }],
+      ["deleted", "last"],
     ];
     expect((await live).map(({ type, noted }) => [type, noted])).toEqual(expected);
     expect((await readCount(items, begin, 4)).map(({ type, noted }) => [type, noted])).toEqual(expected);

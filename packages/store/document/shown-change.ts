@@ -10,25 +10,25 @@ export type ShownChange = Pick<Change<object>, "type" | "shown" | "former" | "no
 export interface View<T> {
   readonly shown: (doc: T) => object | undefined;
   readonly tracked?: readonly string[] | undefined;
-  readonly noted?: readonly string[] | undefined;
+  readonly noted?: ((doc: T) => string | undefined) | undefined;
 }
 
 /** Undefined when the schema shows nothing. */
 export const viewOf = <T>({ shown, tracked, noted }: Declaration): View<T> | undefined =>
-  shown && { shown: shown as View<T>["shown"], tracked, noted };
+  shown && { shown: shown as View<T>["shown"], tracked, noted: noted as View<T>["noted"] };
 
 /** Undefined when the change is not visible. */
 export function shownChange<T>(
-  { shown, tracked = [], noted = [] }: View<T>,
+  { shown, tracked = [], noted }: View<T>,
   before: T | undefined,
   after: T,
 ): ShownChange | undefined {
   const was = before && shown(before);
   const is = shown(after);
-  const change = (news: ShownChange): ShownChange =>
-    noted.some((name) => (after as Fields)[name] !== undefined)
-      ? { ...news, noted: part(after as Fields, noted) }
-      : news;
+  const change = (news: ShownChange): ShownChange => {
+    const note = noted?.(after);
+    return note === undefined ? news : { ...news, noted: note };
+  };
   if (is === undefined) return was && change({ type: "deleted", shown: was });
   if (was === undefined) return change({ type: "created", shown: is });
   if (isDeepStrictEqual(was, is)) return undefined;

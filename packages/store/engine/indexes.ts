@@ -8,7 +8,7 @@ export interface Declaration extends Kind {
   readonly indexes: Readonly<Record<string, readonly string[]>>;
   readonly shown?: ((doc: never) => unknown) | undefined;
   readonly tracked?: readonly string[] | undefined;
-  readonly noted?: readonly string[] | undefined;
+  readonly noted?: ((doc: never) => string | undefined) | undefined;
 }
 
 /** A checked query: the values that the fields of one index may have, and where the page begins. */
