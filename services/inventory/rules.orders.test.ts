@@ -101,6 +101,9 @@ describe("what an entry knows", () => {
     expect(tracesOf(commit(7, 1))).toEqual([undefined, traceparent]);
     expect(made(doc, commit(7, 1)).traces).toBe(`;9=${traceparent}`);
     expect(made(doc, commit(7, 1), release(9)).traces).toBeUndefined();
+    // Order 3 was ended by a process that does not know of traces.
+    const stale = { ...doc, traces: `;3=${traceparent}${doc.traces}` };
+    expect(made(stale, commit(7, 1), release(8), release(9)).traces).toBeUndefined();
   });
 });
 

@@ -193,7 +193,8 @@ export function reservationsIn({ _id: petId, reservations, traces = NO_ORDERS }:
 const settle = (doc: InventoryDoc, order: number, ending: "C" | "X") => ({
   openOrders: doc.openOrders - 1,
   reservations: withoutOrder(doc.reservations, order),
-  traces: (doc.traces && withoutOrder(doc.traces, order)) || undefined,
+  // With the last open order go those that were left by an older process, which does not know of them.
+  traces: (doc.openOrders > 1 && doc.traces && withoutOrder(doc.traces, order)) || undefined,
   ...remember(doc, order, ending),
 });
 
