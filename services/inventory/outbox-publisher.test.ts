@@ -1,11 +1,13 @@
 import { setImmediate as idle } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Store } from "@petstore/store/port";
+import type { Tracing } from "@petstore/trace/tracing";
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { recordedTracing } from "../../packages/trace/fixtures/recorded.ts";
 import { startTestService, type TestService, testClock } from "../records/fixtures/service.ts";
 import type { InventoryPeers } from "./context.ts";
 import { INVENTORY } from "./model.ts";
@@ -88,14 +90,14 @@ const runWorkers = async () => {
 
 const entry = (_id: number, statusRev = 1) => ({ _id, status: "available", statusRev }) as const;
 /** A publisher of these entries, which are never at rest. */
-function publisherTo(pets: object, pending: readonly object[] = []) {
+function publisherTo(pets: object, pending: readonly object[] = [], tracing?: Tracing) {
   const { clock } = testClock();
   const log = pino({ level: "silent" });
   const entries = {
     list: async ({ after = 0 }) => (after < pending.length ? pending : []),
     update: async () => {},
   };
-  const context = { clock, random: () => 0, log, failpoint: () => {}, pets, entries };
+  const context = { clock, random: () => 0, log, failpoint: () => {}, pets, entries, tracing };
   return createPublisher(context as unknown as Parameters<typeof createPublisher>[0]);
 }
 
@@ -363,6 +365,23 @@ describe("a slow Pet", () => {
     resolve();
     await idle();
     expect(sent).toEqual([5n, 8n]);
+  });
+
+  test("is told in the trace of what changed the status, not of what came later and changed nothing", async () => {
+    const { tracing, spans } = recordedTracing();
+    const applyStatuses = async ({ statuses }: { statuses: PublishedStatus[] }) => ({
+      petId: statuses.map(({ petId }) => petId),
+      kept: [],
+    });
+    const publisher = publisherTo({ applyStatuses }, [], tracing);
+    const [first, second, third] = ["a", "b", "c"].map((one) => ({ traceId: one.repeat(32), spanId: "1".repeat(16) }));
+    publisher.notify(entry(1, 5), first);
+    publisher.notify(entry(1, 5), second);
+    await idle();
+    publisher.notify(entry(1, 6), first);
+    publisher.notify(entry(1, 7), third);
+    await idle();
+    expect(spans()).toMatchObject([first, third].map((one) => ({ name: "inventory.publish", traceId: one?.traceId })));
   });
 
   test("that can't store a status is asked again: the worker does not count it as published", async () => {

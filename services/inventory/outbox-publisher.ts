@@ -100,9 +100,10 @@ export function createPublisher(context: PublisherContext): Publisher {
     const sent = underWay.get(_id);
     if (sent && sent.newest.statusRev >= statusRev) return sent.end.promise;
     const known = waiting.get(_id);
-    const newest = known && known.newest.statusRev > statusRev ? known.newest : { _id, status, statusRev };
+    // Also what has changed nothing is told here, such as an order that was refused: its trace is not that of the status.
+    if (known && known.newest.statusRev >= statusRev) return known.end.promise;
     const { end } = known ?? { end: Promise.withResolvers<void>() };
-    waiting.set(_id, { newest, changedBy: changedBy ?? known?.changedBy, end });
+    waiting.set(_id, { newest: { _id, status, statusRev }, changedBy: changedBy ?? known?.changedBy, end });
     // Deferred, so that what else changes in this tick joins the batch.
     queueMicrotask(startCalls);
     return end.promise;
