@@ -3,10 +3,13 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { readTraceparent, TRACEPARENT, TRACESTATE, traceHeaders } from "@petstore/trace/context";
 import { ATTR_SERVER_ADDRESS, ATTR_SERVER_PORT } from "@petstore/trace/names";
-import type { Span, Tracing } from "@petstore/trace/tracing";
+import type { Tracing } from "@petstore/trace/tracing";
 import { hostOfUrl } from "../http/address.ts";
 import { methodName } from "../server/run.ts";
-import { noteFailure, spanAttributes } from "../server/traced.ts";
+import { answered, noteFailure, spanAttributes, streamed } from "../server/traced.ts";
+
+/** To its caller every call that fails is a failure. */
+const always = () => true;
 
 /** `url` is that of the replica; undefined for a service of this process. Without traces `next` is all there is. */
 export function withSpans(next: Transport, tracing: Tracing | undefined, url?: string): Transport {
@@ -23,24 +26,12 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
     const span = (tracing as Tracing).start(name, "client", origin, { ...spanAttributes(name), ...server });
     return { span, headers: { ...headers, ...traceHeaders(span.context) } };
   }
-  const failed = (span: Span, thrown: unknown) => noteFailure(span, thrown, () => true);
-
-  async function answered<A>(span: Span, answer: Promise<A>): Promise<A> {
-    try {
-      return await answer;
-    } catch (thrown) {
-      failed(span, thrown);
-      throw thrown;
-    } finally {
-      span.end();
-    }
-  }
 
   return {
     unary(method, signal, timeoutMs, init, input, contextValues) {
       const begun = begin(method, init);
       if (!begun) return next.unary(method, signal, timeoutMs, init, input, contextValues);
-      return answered(begun.span, next.unary(method, signal, timeoutMs, begun.headers, input, contextValues));
+      return answered(begun.span, next.unary(method, signal, timeoutMs, begun.headers, input, contextValues), always);
     },
     async stream(method, signal, timeoutMs, init, input, contextValues) {
       const begun = begin(method, init);
@@ -48,25 +39,14 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
       const { span, headers } = begun;
       try {
         const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
-        return { ...answer, message: until(span, answer.message) };
+        return { ...answer, message: streamed(span, answer.message, always) };
       } catch (thrown) {
-        failed(span, thrown);
+        noteFailure(span, thrown, always);
         span.end();
         throw thrown;
       }
     },
   };
-
-  async function* until<T>(span: Span, messages: AsyncIterable<T>): AsyncIterable<T> {
-    try {
-      yield* messages;
-    } catch (thrown) {
-      failed(span, thrown);
-      throw thrown;
-    } finally {
-      span.end();
-    }
-  }
 }
 
 const addressOf = (url: URL) => ({

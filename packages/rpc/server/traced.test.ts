@@ -1,4 +1,6 @@
 /** Calls from one service to another are one trace, in whatever way they come. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
@@ -17,11 +19,15 @@ import type { Handlers } from "./handlers.ts";
 import { implement } from "./handlers.ts";
 import { createHealth, healthService } from "./health.ts";
 import { startRpcServer } from "./server.ts";
+import { traced } from "./traced.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 const secret = "the-secret-of-this-test-and-no-other";
 const NAME = "petstore.category.v1.CategoryService/GetCategory";
+const never = (): never => {
+  throw new Error("not used");
+};
 const parent = { traceId: TRACE, spanId: SPAN, state: "foo=1" };
 const headers = callHeaders({ id: "r", caller: "ann", trace: parent });
 
@@ -153,6 +159,40 @@ test("at a service's own port a stranger's flag does not count, that of the pets
   await call({ isProxy: true });
   await call({}, new Headers({ ...headers, "x-internal-secret": secret }));
   expect(spans()).toMatchObject([{ traceId: TRACE }, { traceId: TRACE }]);
+});
+
+test("a stream keeps nothing of its request, however long it lasts", async () => {
+  const { tracing } = recordedTracing();
+  async function* stream() {
+    yield {};
+    await new Promise(() => {});
+  }
+  const calls = traced({ invoke: never, stream } as never, tracing, { isTraced: () => true, isOwn: () => false });
+  const begin = () => {
+    const request = { $typeName: "request" };
+    const incoming = { headers: new Headers(), timeoutMs: undefined, whenGone() {}, responseHeaders: new Headers() };
+    const messages = calls.stream(CategoryService.method.watchCategories, request, incoming)[Symbol.asyncIterator]();
+    return { messages, kept: [new WeakRef(request), new WeakRef(incoming)] };
+  };
+  const { messages, kept } = begin();
+  expect(await messages.next()).toMatchObject({ done: false });
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  const left = () => {
+    gc();
+    return kept.filter((one) => one.deref()).length;
+  };
+  await expect.poll(left).toBe(0);
+  expect(messages).toBeDefined(); // so that the stream itself lasts until here
+});
+
+test("without traces calls are as they were", () => {
+  const [invoke, stream] = [async () => never(), never];
+  const calls = traced({ invoke, stream }, undefined, { isTraced: never, isOwn: never });
+  expect(calls.invoke).toBe(invoke);
+  expect(calls.stream).toBe(stream);
+  const transport = { unary: never, stream: never };
+  expect(withSpans(transport, undefined, "http://localhost")).toBe(transport);
 });
 
 test("a proxy is known at the port", async () => {

@@ -1,5 +1,5 @@
 /** A span for each call that a dispatcher runs, from its admission to its answer. */
-import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import {
@@ -10,7 +10,7 @@ import {
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
 import type { Dispatcher } from "./dispatcher.ts";
-import { type Incoming, type IncomingStream, methodName } from "./run.ts";
+import { type Incoming, methodName } from "./run.ts";
 
 type Calls = Pick<Dispatcher, "invoke" | "stream">;
 
@@ -43,6 +43,34 @@ export function noteFailure(span: Span, thrown: unknown, isFault: (code: Code) =
   if (isFault(code)) span.fail(name);
 }
 
+/** The answer of a call; the span ends with it. */
+export async function answered<A>(span: Span, answer: Promise<A>, isFault: (code: Code) => boolean): Promise<A> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    noteFailure(span, thrown, isFault);
+    throw thrown;
+  } finally {
+    span.end();
+  }
+}
+
+/** The messages of a stream; the span ends with them. It may last for days, so nothing else of its call is kept here. */
+export async function* streamed<T>(
+  span: Span,
+  messages: AsyncIterable<T>,
+  isFault: (code: Code) => boolean,
+): AsyncGenerator<T, void> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    noteFailure(span, thrown, isFault);
+    throw thrown;
+  } finally {
+    span.end();
+  }
+}
+
 export function traced(
   { invoke, stream }: Calls,
   tracing: Tracing | undefined,
@@ -58,43 +86,19 @@ export function traced(
     const name = methodName(method);
     return origin && tracing?.start(name, "server", origin, spanAttributes(name));
   }
-  const fail = (span: Span, thrown: unknown) => noteFailure(span, thrown, (code) => FAULTS.has(code));
-
-  async function recorded(method: DescMethodUnary, request: Message, incoming: Incoming, span: Span) {
-    try {
-      return await invoke(method, request, { ...incoming, trace: span.context });
-    } catch (thrown) {
-      fail(span, thrown);
-      throw thrown;
-    } finally {
-      span.end();
-    }
-  }
-
-  async function* recordedStream(
-    method: DescMethodServerStreaming,
-    request: Message,
-    incoming: IncomingStream,
-    span: Span,
-  ) {
-    try {
-      yield* stream(method, request, { ...incoming, trace: span.context });
-    } catch (thrown) {
-      fail(span, thrown);
-      throw thrown;
-    } finally {
-      span.end();
-    }
-  }
+  const isFault = (code: Code) => FAULTS.has(code);
+  const below = <I extends Incoming>(incoming: I, { context }: Span) => ({ ...incoming, trace: context });
 
   return {
     invoke(method, request, incoming) {
       const span = begin(method, incoming);
-      return span ? recorded(method, request, incoming, span) : invoke(method, request, incoming);
+      if (!span) return invoke(method, request, incoming);
+      return answered(span, invoke(method, request, below(incoming, span)), isFault);
     },
     stream(method, request, incoming) {
       const span = begin(method, incoming);
-      return span ? recordedStream(method, request, incoming, span) : stream(method, request, incoming);
+      if (!span) return stream(method, request, incoming);
+      return streamed(span, stream(method, request, below(incoming, span)), isFault);
     },
   };
 }
