@@ -134,7 +134,7 @@ export function createPublisher(context: PublisherContext): Publisher {
     calls++;
     try {
       const due = [...batch.values()].map(({ newest }) => newest);
-      const [of, ...by] = [...batch.values()].flatMap(({ changedBy }) => changedBy ?? []);
+      const [of, ...by] = context.tracing ? [...batch.values()].flatMap(({ changedBy }) => changedBy ?? []) : [];
       const work = (callContext: CallContext) => send(due, callContext);
       const around = background(context, "publisher");
       const applied = await tracedWork(context, "inventory.publish", { of, by }, around, work);

@@ -74,7 +74,7 @@ export function recoveryWorker<T extends Traced & { readonly _id: number }>(
           begun++;
           // Each has a deadline of its own: one that waits must not use up the time of the rest.
           const work = (callContext: CallContext) => advance(doc, callContext);
-          const left = { by: [traceOf(doc)] };
+          const left = { by: deps.tracing && [traceOf(doc)] };
           await tracedWork(deps, name, left, background(deps, "recovery"), work).catch((error) => failures.push(error));
         }
       };

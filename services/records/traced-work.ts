@@ -7,7 +7,7 @@ export interface LeftBy {
   /** The trace that goes on with the work. Else it begins one. */
   readonly of?: TraceContext | undefined;
   /** Other traces that have left the work, or a part of it. */
-  readonly by?: readonly (TraceContext | undefined)[];
+  readonly by?: readonly (TraceContext | undefined)[] | undefined;
 }
 
 /** Does work as a span that leads to whatever has left it to be done; without a span if nothing of that is recorded. */
@@ -18,8 +18,9 @@ export async function tracedWork<R>(
   callContext: CallContext,
   work: (callContext: CallContext) => Promise<R>,
 ): Promise<R> {
+  if (!tracing) return work(callContext);
   const links = by.filter((trace) => trace !== undefined);
-  if (!tracing || (!of && links.length === 0)) return work(callContext);
+  if (!of && links.length === 0) return work(callContext);
   const span = tracing.start(name, "internal", of, undefined, links);
   try {
     return await work({ ...callContext, trace: span.context });

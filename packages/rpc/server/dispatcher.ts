@@ -47,6 +47,8 @@ export interface Dispatcher {
   readonly clock: Clock;
   /** Whether callers from outside need credentials. */
   readonly asksCallers: boolean;
+  /** Whether it matters that a trusted proxy has sent a call. */
+  readonly heedsProxies: boolean;
   /**
    * Throws OVERLOADED if there is no room for a call, before its message is read. Calls of the system's own processes are
    * never refused, for they belong to calls that were admitted elsewhere.
@@ -240,6 +242,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     },
     isTrusted: authorization.isTrusted,
     asksCallers: authentication !== undefined,
+    heedsProxies: deps.tracing !== undefined,
     clock: deps.clock,
     shed,
     admit,

@@ -35,7 +35,7 @@ export function createListener(
   handlers: readonly UniversalHandler[],
   { gate, compressions, links, log, dispatcher, maxBytes, addressOf }: ListenerOptions,
 ): Handler {
-  const { errors, asksCallers } = dispatcher;
+  const { errors, asksCallers, heedsProxies } = dispatcher;
   const byPath = new Map(
     handlers.map((handler) => [handler.requestPath, { handler, judge: judgeTypes(handler.method, { errors }) }]),
   );
@@ -94,7 +94,7 @@ export function createListener(
     if (refusal)
       return answerPlainly(request, response, refusal.answer ?? inWords(415, refusal.message, refusal.headers));
     if (asksCallers) keepRepeated(request);
-    const caller = whoAsks(request, response, addressOf);
+    const caller = whoAsks(request, response, addressOf, heedsProxies);
     const serveStream = isBinaryGrpc(request) ? streams.get(path) : undefined;
     if (serveStream) return serveStream(request, response, caller);
     return serveByConnect(handler, caller, request, response);
@@ -109,11 +109,16 @@ export function createListener(
 }
 
 /** What is known of the caller before its headers are read. */
-const whoAsks = (request: IncomingMessage, response: ServerResponse, addressOf: CallerAddress): Caller =>
+const whoAsks = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  addressOf: CallerAddress,
+  heedsProxies: boolean,
+): Caller =>
   isProven(request)
     ? { isPeer: true }
     : {
-        isProxy: addressOf.isProxy?.(request) ?? false,
+        isProxy: heedsProxies && addressOf.isProxy?.(request) === true,
         origin: {
           network: addressOf(request),
           response,

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { recordedTracing } from "../../trace/fixtures/recorded.ts";
@@ -34,11 +34,11 @@ const headers = callHeaders({ id: "r", caller: "ann", trace: parent });
 type Handler = Handlers<typeof CategoryService>["getCategory"];
 const answers: Handler = () => ({ category: { id: 1n, name: "dogs" } });
 
-function dispatcherOf(handler: Handler, { ratio = 1 } = {}) {
+function dispatcherOf(handler: Handler, { ratio = 1, isOn = true } = {}) {
   const recorded = recordedTracing({ ratio });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "debug" }, { write: (line: string) => lines.push(JSON.parse(line)) });
-  const deps = { ...realTime, log, tracing: recorded.tracing };
+  const deps = { ...realTime, log, tracing: isOn ? recorded.tracing : undefined };
   const implementation = implement(CategoryService, { getCategory: handler } as Handlers<typeof CategoryService>);
   const only = {
     ...CategoryService,
@@ -52,10 +52,12 @@ function dispatcherOf(handler: Handler, { ratio = 1 } = {}) {
 
 async function listening(handler: Handler, options = {}) {
   const all = dispatcherOf(handler, options);
-  const addressOf = callerAddress([{ address: "127.0.0.1", bits: 32 }]);
+  const trusting = callerAddress([{ address: "127.0.0.1", bits: 32 }]);
+  const isProxy = vi.fn(trusting.isProxy as NonNullable<typeof trusting.isProxy>);
+  const addressOf = Object.assign((...args: Parameters<typeof trusting>) => trusting(...args), { isProxy });
   const server = await startRpcServer({ ...all, host: "127.0.0.1", port: 0, addressOf });
   onTestFinished(() => server.close(0));
-  return { ...all, url: server.url };
+  return { ...all, url: server.url, isProxy };
 }
 
 describe.each(["over a link", "by plain RPCs", "in memory"])("a call %s", (way) => {
@@ -195,15 +197,19 @@ test("without traces calls are as they were", () => {
   expect(withSpans(transport, undefined, "http://localhost")).toBe(transport);
 });
 
-test("a proxy is known at the port", async () => {
-  const { url, spans } = await listening(answers, { ratio: 0 });
+test.each([
+  ["known", true],
+  ["not asked after without traces", false],
+])("at the port a proxy is %s", async (_, isOn) => {
+  const { url, spans, isProxy } = await listening(answers, { ratio: 0, isOn });
   const call = {
     method: "POST",
     body: '{"categoryId":"1"}',
     headers: { "content-type": "application/json", ...headers },
   };
   expect((await fetch(`${url}/${NAME}`, call)).status).toBe(200);
-  expect(spans()).toMatchObject([{ traceId: TRACE, parentId: SPAN }]);
+  expect(spans()).toMatchObject(isOn ? [{ traceId: TRACE, parentId: SPAN }] : []);
+  expect(isProxy).toHaveBeenCalledTimes(isOn ? 1 : 0);
 });
 
 test("health checks have no spans", async () => {
