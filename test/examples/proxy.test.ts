@@ -159,13 +159,21 @@ describe.skipIf(nginxMissing)("through the proxy", () => {
     expect(await remaining("127.0.4.3")).toBe(full);
   });
 
-  test("a caller's trace ends at the proxy", async () => {
+  // Without an id of its own a request is called as its trace.
+  describe("a caller's trace ends at the proxy", () => {
     const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
-    const { status, headers } = await over1("/pets", {
-      headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: "foo=1" },
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: "foo=1" };
+    test("on its way to the gateway", async () => {
+      const answer = await over1("/pets", { headers });
+      expect([answer.status, answer.headers["x-request-id"]]).toEqual([200, expect.not.stringMatching(traceId)]);
     });
-    // Without an id of its own a request is called as its trace.
-    expect([status, headers["x-request-id"]]).toEqual([200, expect.not.stringMatching(traceId)]);
+    test("on its way to a service", async () => {
+      const countServed = () => petstore.logs("category").split("CategoryService/ListCategories").length;
+      const before = countServed();
+      await clientBy(createGrpcTransport).listCategories({}, { headers });
+      await expect.poll(countServed).toBeGreaterThan(before);
+      expect(petstore.logs("category")).not.toContain(traceId);
+    });
   });
 
   test.each<[string, string, Asked, number]>([
