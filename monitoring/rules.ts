@@ -72,6 +72,12 @@ export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }
       `max(petstore_unsettled_reservations{${JOB}}) > 0`,
       lasting,
     ),
+    alert(
+      "PetstoreViolation",
+      "{{ $value }} records break the invariant {{ $labels.invariant }}.",
+      // What stays unfinished has an alert of its own.
+      `max by (invariant) (petstore_invariant_violations{${JOB},invariant!="stuck-pending"}) > 0`,
+    ),
   ];
 }
 
