@@ -1,7 +1,6 @@
 /** `npm run data`: backups, exports and copies of all that the petstore stores. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { constants } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
@@ -105,8 +104,8 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
   const copied = mkdtempSync(join(dirname(path), ".export-"));
   const remove = () => rmSync(copied, { recursive: true, force: true });
   process.once("exit", remove);
-  for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  for (const [signal, code] of [["SIGINT", 130] as const, ["SIGTERM", 143] as const])
+    process.once(signal, () => process.exit(code));
   try {
     const { instant } = await copyFiles(place.directory, copied, env);
     using files = openCopies(copied);
