@@ -12,6 +12,7 @@ import { origin } from "@petstore/rpc/http/address";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { processSettings } from "../processes/config.ts";
 import { adminPortOf, processNames } from "../processes/names.ts";
+import { openProof, type Proof } from "../services/proof.ts";
 import { fileOf, NoLook, Refused, serviceNames } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
@@ -34,7 +35,8 @@ interface Process {
 
 /** Copies the files of the services into `to`, with their logs. Resolves to the instant. */
 export async function copyLive(directory: string, to: string, environment: Environment): Promise<string> {
-  const processes = await openProcesses(directory, environment);
+  using proof = openProof(directory);
+  const processes = await openProcesses(directory, proof, environment);
   let [bytes, told] = [0, 0];
   // A copy that hangs is not gone on with: logs would grow until the disk is full.
   using _ = every(GO_ON_MS, async () => {
@@ -99,7 +101,7 @@ const askAll = (processes: readonly Process[], step: Parameters<Process["ask"]>[
   Promise.all(processes.map(({ ask }) => ask(step)));
 
 /** Begins a copy at each process that has one of the files open: the services, or the one process that is all of them. */
-async function openProcesses(directory: string, environment: Environment): Promise<Process[]> {
+async function openProcesses(directory: string, proof: Proof, environment: Environment): Promise<Process[]> {
   const { ADMIN_HOST, ADMIN_PORT, PORT_BASE, REPLICAS } = readEnvironment(environment, adminSettings);
   const ports =
     Number(ADMIN_PORT) > 0
@@ -109,7 +111,7 @@ async function openProcesses(directory: string, environment: Environment): Promi
   const processes: Process[] = [];
   try {
     for (const port of ports) {
-      const process = await open(origin(host, port));
+      const process = await open(origin(host, port), proof);
       if (process) processes.push(process);
     }
     if (processes.length === 0)
@@ -126,10 +128,10 @@ async function openProcesses(directory: string, environment: Environment): Promi
 }
 
 /** Begins a copy at a process; undefined if there is none, or if it has no files. */
-async function open(url: string): Promise<Process | undefined> {
+async function open(url: string, { query }: Proof): Promise<Process | undefined> {
   async function put(body: object) {
     const sent = { method: "PUT", body: JSON.stringify(body), signal: AbortSignal.timeout(GO_ON_MS) };
-    const answer = await fetch(`${url}/store/copy`, sent);
+    const answer = await fetch(`${url}/store/copy?${query}`, sent);
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
   }
   const begun = await put({ step: "begin" }).catch((error) => {

@@ -8,8 +8,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { directoryForEach } from "../packages/store/fixtures/directory.ts";
-import { secretFile } from "../services/stored.ts";
-import { inspectLive, openProof } from "./live.ts";
+import { openProof, secretFile } from "../services/proof.ts";
+import { inspectLive } from "./live.ts";
 
 const directory = directoryForEach();
 const names = () => readdirSync(directory.path);

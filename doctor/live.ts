@@ -1,51 +1,16 @@
 /** The store of a service that runs on the embedded engine, seen through its admin port. */
-import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, fchownSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { readRow } from "@petstore/store/inspection";
 import type { ServiceName } from "../processes/names.ts";
-import { type Question, type ShownRow, secretFile } from "../services/stored.ts";
+import type { Proof } from "../services/proof.ts";
+import type { Question, ShownRow } from "../services/stored.ts";
 import { CannotLook } from "./errors.ts";
 import type { Inspected } from "./look.ts";
 
 /** Reading a page may have to wait for other work. In milliseconds. */
 const PATIENCE_MS = 30_000;
-
-/** By which the services know that this process may read what they have stored. */
-export interface Proof extends Disposable {
-  readonly query: string;
-}
-
-/** Puts a secret into DATA_DIR that only its owner can read, until it is disposed or the process exits. */
-export function openProof(dataDir: string): Proof {
-  const secret = randomBytes(32).toString("hex");
-  // Others may write there, too: what they have put under the name is not written to.
-  const by = randomInt(2 ** 47);
-  const file = secretFile(dataDir, by);
-  const opened = openSync(file, "wx", 0o600);
-  const remove = () => rmSync(file, { force: true });
-  process.once("exit", remove);
-  try {
-    writeFileSync(opened, secret);
-    // Root asks services that run as another user.
-    if (process.getuid?.() === 0) {
-      const { uid, gid } = statSync(join(dataDir, "pet.db"), { throwIfNoEntry: false }) ?? statSync(dataDir);
-      fchownSync(opened, uid, gid);
-    }
-  } finally {
-    closeSync(opened);
-  }
-  return {
-    query: `by=${by}&secret=${secret}`,
-    [Symbol.dispose]() {
-      process.off("exit", remove);
-      remove();
-    },
-  };
-}
 
 /** A service has loaded this anyway, and not what only fetch needs. */
 async function fetched(url: string, signal: AbortSignal) {

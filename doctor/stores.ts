@@ -8,10 +8,11 @@ import type { Problem, StoreAtRest } from "@petstore/store/inspection";
 import { openInspection } from "@petstore/store/open";
 import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/store/port";
 import { adminPortOf, type ServiceName } from "../processes/names.ts";
+import { openProof } from "../services/proof.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
 import { around, byOpening, type Finding, finding } from "./findings.ts";
-import { inspectLive, openProof } from "./live.ts";
+import { inspectLive } from "./live.ts";
 import { type AllInspected, serviceNames } from "./look.ts";
 import type { OnProgress } from "./reading.ts";
 

@@ -1,7 +1,10 @@
+import { join } from "node:path";
 import type { StoreFile } from "@petstore/store/port";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { directoryForEach } from "../packages/store/fixtures/directory.ts";
 import type { AdminRoutes } from "../processes/admin.ts";
 import { addCopies, HOLD_MS, LEASE_MS } from "./copies.ts";
+import { openProof, type Proof } from "./proof.ts";
 
 const state = { kept: 0, held: 0 };
 const file = (path: string, log: number): StoreFile => ({
@@ -17,8 +20,10 @@ const file = (path: string, log: number): StoreFile => ({
     state.held = 0;
   },
 });
+const directory = directoryForEach();
 const routes: AdminRoutes = new Map();
-const put = (body: string) => routes.get("PUT /store/copy")?.(body, new URLSearchParams());
+let proof: Proof;
+const put = (body: string, query = proof.query) => routes.get("PUT /store/copy")?.(body, new URLSearchParams(query));
 const ask = async (step: string, token?: unknown) =>
   (await put(JSON.stringify({ step, token }))) as {
     status: number;
@@ -29,12 +34,24 @@ const begin = async () => (await ask("begin")).body.token;
 beforeEach(() => {
   vi.useFakeTimers();
   Object.assign(state, { kept: 0, held: 0 });
-  addCopies(routes, [file("/a", 1), file("/b", 2)]);
+  proof = openProof(directory.path);
+  addCopies(routes, [file(join(directory.path, "a"), 1), file(join(directory.path, "b"), 2)]);
 });
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  proof[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+test("nobody begins a copy who can't prove that they may read the files", async () => {
+  expect(await put('{"step":"begin"}', "")).toMatchObject({ status: 403 });
+  expect(state.kept).toBe(0);
+});
 
 test("files are kept from the beginning to the end, and all commits are held and let go together", async () => {
-  expect(await ask("begin")).toMatchObject({ status: 200, body: { files: ["/a", "/b"], token: expect.any(String) } });
+  expect(await ask("begin")).toMatchObject({
+    status: 200,
+    body: { files: [expect.stringMatching(/a$/), expect.stringMatching(/b$/)], token: expect.any(String) },
+  });
   const { message } = (await ask("begin")).body;
   expect(message).toMatch(/being made already/);
   expect(state).toEqual({ kept: 2, held: 0 });

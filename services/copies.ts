@@ -1,11 +1,13 @@
 /**
  * What a backup of the embedded store asks of the processes that have its files open, at their admin ports: to leave the
- * files as they are while they are copied, and to hold all commits for a moment, which is the instant of the backup. Only
- * who can read DATA_DIR gets a copy. One that is left halfway is over by itself.
+ * files as they are while they are copied, and to hold all commits for a moment, which is the instant of the backup. It begins
+ * for who proves that they may read the files. One that is left halfway is over by itself.
  */
 import { randomBytes } from "node:crypto";
+import { dirname } from "node:path";
 import type { StoreFile } from "@petstore/store/port";
-import { type AdminAnswer, type AdminRoutes, Unusable } from "../processes/admin.ts";
+import { type AdminAnswer, type AdminRoutes, problem, Unusable } from "../processes/admin.ts";
+import { isProven } from "./proof.ts";
 
 /** A copy is over unless somebody goes on with it within this time, in milliseconds. */
 export const LEASE_MS = 30_000;
@@ -52,9 +54,14 @@ export function addCopies(routes: AdminRoutes, files: readonly StoreFile[]): voi
     return { status: 200, body: { logs: files.map((file) => file.hold()) } };
   }
 
-  routes.set("PUT /store/copy", (body) => {
+  routes.set("PUT /store/copy", (body, query) => {
     const { step, token } = asked(body);
-    if (step === "begin") return begin();
+    if (step === "begin") {
+      // Logs grow as long as a copy lasts.
+      if (!files.every(({ path }) => isProven(dirname(path), query)))
+        return problem(403, "This is for the user of the service: use npm run data as that user.");
+      return begin();
+    }
     if (!copy || copy.token !== token) return refused("This copy is over, so what it has is void: begin anew.");
     copy.lease.refresh();
     if (step === "hold") return hold(copy);
@@ -66,7 +73,7 @@ export function addCopies(routes: AdminRoutes, files: readonly StoreFile[]): voi
   });
 }
 
-const refused = (message: string): AdminAnswer => ({ status: 409, body: { message, status: 409 } });
+const refused = (message: string): AdminAnswer => problem(409, message);
 
 function asked(body: string): { readonly step?: unknown; readonly token?: unknown } {
   try {

@@ -2,7 +2,8 @@ import { statSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { directoryForEach } from "../packages/store/fixtures/directory.ts";
 import type { AdminAnswer, AdminRoutes } from "../processes/admin.ts";
-import { addStored, secretFile } from "./stored.ts";
+import { secretFile } from "./proof.ts";
+import { addStored } from "./stored.ts";
 
 const directory = directoryForEach();
 const secret = "s".repeat(64);

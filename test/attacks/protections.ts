@@ -677,6 +677,11 @@ export const protections = {
         "services/stored.test.ts",
         "who shows %s is refused",
       ),
+      trial(
+        "a copy of what is stored, begun by another user of the machine",
+        "services/copies.test.ts",
+        "nobody begins a copy who can't prove that they may read the files",
+      ),
       trial("profile upon profile", "processes/admin/profiles.test.ts", "one is taken at a time, and after it another"),
     ],
   },
