@@ -158,7 +158,7 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
           </p>
         )}
         {listing && !isWhole && (
-          <button type="button" aria-disabled={isLoading} onClick={() => void (isLoading || list.more())}>
+          <button type="button" onClick={() => void list.more()}>
             More
           </button>
         )}

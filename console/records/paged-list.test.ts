@@ -1,14 +1,14 @@
 import type { Category } from "@petstore/client";
 import { afterEach, expect, test, vi } from "vitest";
 import { liveState } from "../live/state.ts";
-import { tell } from "./changes.ts";
+import { missed, tell } from "./changes.ts";
 import { createPagedList, MAX_NEWCOMERS } from "./paged-list.ts";
 
 afterEach(() => {
   liveState.value = "connecting";
 });
 
-const listOf = (read: () => Promise<{ items: Category[]; nextPageToken: string }>) =>
+const listOf = (read: (pageToken: string) => Promise<{ items: Category[]; nextPageToken: string }>) =>
   createPagedList<"category">({
     kind: "category",
     read,
@@ -56,5 +56,28 @@ test("a list to which many records come is read again, and holds no more than a 
   expect(read.mock.calls.length).toBeGreaterThan(2);
   expect(most).toBeLessThanOrEqual(MAX_NEWCOMERS + 2);
   expect(list.marks.value.size).toBeLessThanOrEqual(MAX_NEWCOMERS + 2);
+  list.close();
+});
+
+test("what may have been missed is read again with all pages, also with one that has just been asked for", async () => {
+  const pages: Record<string, { items: Category[]; nextPageToken: string }> = {
+    "": { items: [{ id: 3 } as Category], nextPageToken: "second" },
+    second: { items: [{ id: 2 } as Category], nextPageToken: "third" },
+    third: { items: [{ id: 1 } as Category], nextPageToken: "" },
+  };
+  const list = listOf(async (pageToken) => pages[pageToken] ?? expect.unreachable());
+  const shown = async () => {
+    await vi.waitUntil(() => !list.isLoading.value, { timeout: 50_000 });
+    return list.listing.value?.items.map(({ id }) => id);
+  };
+  expect(await shown()).toEqual([3]);
+  void list.more();
+  missed.value++;
+  expect(await shown()).toEqual([3, 2]);
+  missed.value++;
+  void list.more();
+  expect(await shown()).toEqual([3, 2, 1]);
+  await list.refresh();
+  expect(await shown()).toEqual([3]);
   list.close();
 });

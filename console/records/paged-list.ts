@@ -50,26 +50,33 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
   const isLoading = signal(false);
   const error = signal<PetstoreError | undefined>(undefined);
   let nextPageToken = "";
+  /** Pages that have been asked for. */
+  let pages = 1;
   let reading = new AbortController();
   /** Changes since the page was requested: it is unknown whether the page includes them. */
   let meanwhile: News<K>[] = [];
   /** Number of records after the last read. */
   let size = 0;
 
-  async function load(pageToken: string, before: readonly T[]): Promise<void> {
+  async function load(pageToken: string, before: readonly T[], count = 1): Promise<void> {
     reading.abort();
     const own = new AbortController();
     reading = own;
     meanwhile = [];
     isLoading.value = true;
     try {
-      const page = await read(pageToken, own.signal);
-      if (own.signal.aborted) return;
-      nextPageToken = page.nextPageToken;
-      const known = new Set(page.items.map(idOf));
-      const items = [...before.filter((item) => !known.has(idOf(item))), ...page.items];
+      let items = before;
+      let next = pageToken;
+      for (let i = 0; i < count && (i === 0 || next !== ""); i++) {
+        const page = await read(next, own.signal);
+        if (own.signal.aborted) return;
+        next = page.nextPageToken;
+        const known = new Set(page.items.map(idOf));
+        items = [...items.filter((item) => !known.has(idOf(item))), ...page.items];
+      }
+      nextPageToken = next;
       size = items.length;
-      const read_ = { items, isWhole: page.nextPageToken === "", end: items.at(-1) };
+      const read_ = { items, isWhole: next === "", end: items.at(-1) };
       batch(() => {
         listing.value = meanwhile.reduce<Listing<T>>((all, news) => applyChange(all, news, options), read_);
         if (before.length === 0) marks.value = new Map();
@@ -104,10 +111,14 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
     void refresh();
   };
 
-  const refresh = () => load("", []);
+  const reread = () => load("", [], pages);
+  const refresh = () => {
+    pages = 1;
+    return reread();
+  };
   const ends = [
     listen(hear),
-    whenMissed(() => void refresh()),
+    whenMissed(() => void reread()), // the pages that are shown, and one that is on its way
     // Reads again what failed while the petstore was unavailable.
     liveState.subscribe((state) => {
       if (state === "live" && error.peek()) void refresh();
@@ -122,7 +133,11 @@ export function createPagedList<K extends Kind>(options: PagedListOptions<K>): P
     isLoading,
     error,
     refresh,
-    more: () => load(nextPageToken, listing.value?.items ?? []),
+    more() {
+      pages++;
+      // What is being read may differ from what is shown.
+      return isLoading.peek() ? reread() : load(nextPageToken, listing.value?.items ?? []);
+    },
     close: () => {
       for (const end of ends) end();
     },
