@@ -11,7 +11,7 @@ import type { ServiceName } from "../../processes/names.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { SECRET } from "../harness/processes.ts";
-import { wrongInTheStores } from "../harness/stores.ts";
+import { BETWEEN_LOOKS_MS, wrongInTheStores } from "../harness/stores.ts";
 import { type Client, createClient, leftBehind } from "../workload/client.ts";
 import { performOverHttp, readOverHttp } from "../workload/http.ts";
 import { kindOf, type Operation } from "../workload/operations.ts";
@@ -212,5 +212,5 @@ const quantityOf = async (petId: number) => (await readOverHttp(petstore.http, "
 test("in the end all that was told is there, and what is stored adds up", async () => {
   expect(told).toHaveLength(cases.length);
   for (const { client, left: before } of told) await eventually(() => left(client), before);
-  await eventually(() => wrongInTheStores(petstore), []);
+  await eventually(() => wrongInTheStores(petstore), [], BETWEEN_LOOKS_MS);
 });

@@ -19,7 +19,7 @@ import { emptyState, type State } from "../checker/state.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type Writes, watchWrites } from "../harness/mongodb-writes.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
-import { readStores } from "../harness/stores.ts";
+import { BETWEEN_LOOKS_MS, readStores } from "../harness/stores.ts";
 import { createClient, nobodyKnown } from "../workload/client.ts";
 import { isUnavailable } from "../workload/doors.ts";
 import { performOverHttp } from "../workload/http.ts";
@@ -125,7 +125,7 @@ test(`nothing is lost, doubled or stuck (HISTORY_SEED=${historySeed} HISTORY_RUN
     state = await readStores(petstore);
     return wrongInTheEnd(state);
   };
-  await eventually(wrong, []);
+  await eventually(wrong, [], BETWEEN_LOOKS_MS);
   const known = writes;
   // The last of them may still be on their way.
   if (known) await eventually(async () => sorted(judged(known).state), sorted(state));

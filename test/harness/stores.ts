@@ -108,6 +108,12 @@ export const readState = async (petstore: Pick<Petstore, "store">): Promise<Stat
   inventory: await all(petstore, "inventory", INVENTORY),
 });
 
+/**
+ * How long the services run between two looks for which they stop, in milliseconds. A worker runs every 2 s, and its first run
+ * may be before the services that it calls are there again.
+ */
+export const BETWEEN_LOOKS_MS = 3_000;
+
 /** Reads all that is stored. The services are stopped meanwhile. */
 export const readStores = (petstore: Petstore): Promise<State> => whileStopped(petstore, () => readState(petstore));
 
