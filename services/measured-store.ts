@@ -1,14 +1,7 @@
 /** A store that records how long its calls take, and what of it can't be read. */
 import type { Counter, Histogram } from "@petstore/metrics/registry";
-import {
-  type Collection,
-  Corrupt,
-  type Doc,
-  type Indexes,
-  type Schema,
-  type Store,
-  Unavailable,
-} from "@petstore/store/port";
+import { type Collection, Corrupt, type Doc, type Indexes, type Schema, type Store } from "@petstore/store/port";
+import { storeFailureOf } from "./records/store-failure.ts";
 
 export interface StoreMetrics {
   /** By system, namespace, collection, operation and type of error. */
@@ -40,7 +33,7 @@ export function measured(
       },
       (error) => {
         // What a `decide` throws is an answer.
-        end(error instanceof Unavailable || error instanceof Corrupt ? error.name : "");
+        end(storeFailureOf(error) ? error.name : "");
         if (error instanceof Corrupt) corrupt.of(collection).add();
         throw error;
       },

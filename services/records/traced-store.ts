@@ -6,19 +6,18 @@ import type { CallContext } from "@petstore/rpc/call";
 import {
   type CallOptions,
   type Collection,
-  Corrupt,
   type Decide,
   type Doc,
   type Indexes,
   put,
   type Schema,
   type Store,
-  Unavailable,
 } from "@petstore/store/port";
 import { readTraceparent, type TraceContext, toTraceparent } from "@petstore/trace/context";
 import { ATTR_DB_COLLECTION_NAME, ATTR_DB_OPERATION_NAME, ATTR_DB_SYSTEM_NAME } from "@petstore/trace/names";
 import type { Tracing } from "@petstore/trace/tracing";
 import type { StoredRecord } from "./record.ts";
+import { storeFailureOf } from "./store-failure.ts";
 
 /** A document that keeps the trace of its last write. */
 export interface Traced {
@@ -51,7 +50,7 @@ export function tracedStore(store: Store, tracing: Tracing | undefined, system: 
       return await work();
     } catch (error) {
       // A rule that refuses is no failure of the store; its error is that of the call.
-      if (isFailure(error)) span.fail(error.name);
+      if (storeFailureOf(error)) span.fail((error as Error).name);
       throw error;
     } finally {
       span.end();
@@ -97,5 +96,3 @@ function withTrace<T extends Doc, R>(decide: Decide<T, R>, options: CallOptions 
 
 /** The options of an operation are those of its call. */
 const traceOfCall = (options: CallOptions | undefined) => (options as Partial<CallContext> | undefined)?.trace;
-
-const isFailure = (error: unknown): error is Error => error instanceof Unavailable || error instanceof Corrupt;
