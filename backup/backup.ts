@@ -17,6 +17,7 @@ import { pipeline } from "node:stream/promises";
 import type { Environment } from "@petstore/runtime/environment";
 import * as embedded from "@petstore/store/at-rest";
 import { StoreLocked } from "@petstore/store/port";
+import { serviceNames } from "../processes/names.ts";
 import { type LinesFile, linesOf, openLines, writeLines } from "./lines.ts";
 import { copyLive } from "./live.ts";
 import {
@@ -29,7 +30,6 @@ import {
   type Place,
   Refused,
   recordsOf,
-  serviceNames,
 } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 

@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
 import type { Id } from "@petstore/store/port";
 import type { Entry } from "@petstore/store/records";
-import type { ServiceName } from "../processes/names.ts";
-import { type AllRecords, Refused, serviceNames } from "./places.ts";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
+import { type AllRecords, Refused } from "./places.ts";
 import type { Progress } from "./progress.ts";
 
 /** Goes up with the format of an engine, when what is in the records changes. */

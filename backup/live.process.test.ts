@@ -11,9 +11,10 @@ import { json } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { takeDirectory } from "@petstore/store/directory";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { serviceNames } from "../processes/names.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 import { readState, unfinishedIn, wrongInTheStores } from "../test/harness/stores.ts";
-import { fileOf, serviceNames } from "./places.ts";
+import { fileOf } from "./places.ts";
 
 const CLIENTS = 50;
 const root = join(import.meta.dirname, "..");

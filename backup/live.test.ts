@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { serviceNames } from "../processes/names.ts";
 import { copyLive } from "./live.ts";
-import { fileOf, serviceNames } from "./places.ts";
+import { fileOf } from "./places.ts";
 
 let dir = "";
 const files = () => serviceNames.map((service) => join(dir, fileOf(service)));

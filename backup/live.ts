@@ -8,12 +8,11 @@ import { join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { origin } from "@petstore/rpc/http/address";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { processSettings } from "../processes/config.ts";
-import { adminPortOf, processNames } from "../processes/names.ts";
+import { adminUrlOf, processNames, serviceNames } from "../processes/names.ts";
 import { openProof, type Proof } from "../services/proof.ts";
-import { fileOf, NoLook, Refused, serviceNames } from "./places.ts";
+import { fileOf, NoLook, Refused } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
 /** How often the processes are told that the copy goes on, if it does, in milliseconds. They wait three times as long. */
@@ -103,15 +102,12 @@ const askAll = (processes: readonly Process[], step: Parameters<Process["ask"]>[
 /** Begins a copy at each process that has one of the files open: the services, or the one process that is all of them. */
 async function openProcesses(directory: string, proof: Proof, environment: Environment): Promise<Process[]> {
   const { ADMIN_HOST, ADMIN_PORT, PORT_BASE, REPLICAS } = readEnvironment(environment, adminSettings);
-  const ports =
-    Number(ADMIN_PORT) > 0
-      ? [Number(ADMIN_PORT)]
-      : processNames.map((name) => adminPortOf(name, PORT_BASE, 1, REPLICAS));
-  const host = /^(0\.0\.0\.0|::)$/.test(ADMIN_HOST) ? "127.0.0.1" : ADMIN_HOST;
+  const adminPort = Number(ADMIN_PORT) || undefined;
+  const ports = { portBase: PORT_BASE, replicas: REPLICAS, adminHost: ADMIN_HOST, adminPort };
   const processes: Process[] = [];
   try {
-    for (const port of ports) {
-      const process = await open(origin(host, port), proof);
+    for (const url of new Set(processNames.map((name) => adminUrlOf(name, ports)))) {
+      const process = await open(url, proof);
       if (process) processes.push(process);
     }
     if (processes.length === 0)

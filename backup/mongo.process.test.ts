@@ -8,11 +8,12 @@ import { put } from "@petstore/store/port";
 import { MongoClient } from "mongodb";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
+import { serviceNames } from "../processes/names.ts";
 import { mongodbMissing, openPlace } from "../test/harness/mongodb.ts";
 import { makeBackup, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
 import { addThings, nextIds, openOne, THINGS, thingsIn } from "./fixtures/stores.ts";
-import { openMongo, type Place, serviceNames } from "./places.ts";
+import { openMongo, type Place } from "./places.ts";
 import { openTarget } from "./targets.ts";
 
 const timeout = 120_000;

@@ -16,10 +16,8 @@ import { takeDirectory } from "@petstore/store/directory";
 import { StoreLocked } from "@petstore/store/port";
 import type { Records } from "@petstore/store/records";
 import { storeSettings } from "../processes/config.ts";
-import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 
-/** The services, each of which has a store. */
-export const serviceNames: readonly ServiceName[] = processNames.filter(isServiceName);
 export const fileOf = (service: ServiceName): string => `${service}.db`;
 
 /** A directory of the embedded store, or databases in MongoDB. */

@@ -18,17 +18,8 @@ import {
 import { join } from "node:path";
 import { giveIdentity, IDENTITY, INCOMING, openNew, recordsIn } from "@petstore/store/at-rest";
 import { Corrupt } from "@petstore/store/port";
-import {
-  type AllRecords,
-  fileOf,
-  holdsData,
-  openMongo,
-  ownAs,
-  type Place,
-  Refused,
-  serviceNames,
-  takeUnused,
-} from "./places.ts";
+import { serviceNames } from "../processes/names.ts";
+import { type AllRecords, fileOf, holdsData, openMongo, ownAs, type Place, Refused, takeUnused } from "./places.ts";
 
 export interface Target extends AsyncDisposable {
   readonly records: AllRecords;

@@ -14,12 +14,12 @@ import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
+import { serviceNames } from "../processes/names.ts";
 import { mongodbMissing, openPlace, withDatabaseName } from "../test/harness/mongodb.ts";
 import { examine, mend } from "./doctor.ts";
 import type { Finding } from "./findings.ts";
 import { type Damage, damages, inDatabase, inFile } from "./fixtures/damage.ts";
 import { configOf, fillShop, type Place, withServices } from "./fixtures/shop.ts";
-import { serviceNames } from "./look.ts";
 import { openStores } from "./stores.ts";
 
 const said: string[] = [];

@@ -1,7 +1,7 @@
 /** One look at all that is stored: each record by itself, then beside those that it belongs to. */
 import type { Inspection, Kind } from "@petstore/store/inspection";
 import type { Doc, Id } from "@petstore/store/port";
-import type { ServiceName } from "../processes/names.ts";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { CATEGORIES } from "../services/category/model.ts";
 import { MARKS as HIGHEST_ORDER } from "../services/inventory/highest-order.ts";
 import { INVENTORY } from "../services/inventory/model.ts";
@@ -47,7 +47,6 @@ const schemas = {
   order: [ORDERS, KEYS],
   inventory: [INVENTORY, HIGHEST_ORDER],
 } as const;
-export const serviceNames = Object.keys(schemas) as ServiceName[];
 export const schemasOf = (service: ServiceName) => schemas[service];
 
 /** What is found at two looks: of a petstore that runs, records that belong together are read a moment apart. */

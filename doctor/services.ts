@@ -5,13 +5,12 @@ import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatch
 import type { realTime } from "@petstore/runtime/clock";
 import type { Logger } from "@petstore/runtime/log";
 import { errors } from "#errors";
-import type { ServiceName } from "../processes/names.ts";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { createService } from "../services/create.ts";
 import type { Deps } from "../services/records/deps.ts";
 import type { Worker } from "../services/records/module.ts";
 import { RETENTION } from "../services/records/retention.ts";
 import { storeFailureOf } from "../services/records/store-failure.ts";
-import { serviceNames } from "./look.ts";
 import type { Stores } from "./mending.ts";
 
 /** Documents that a worker lists at once. */

@@ -1,19 +1,18 @@
 /** Opens the four stores for a look: at rest, in MongoDB, or through the admin ports of a petstore that has its files open. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { origin } from "@petstore/rpc/http/address";
 import type { realTime } from "@petstore/runtime/clock";
 import { takeDirectory } from "@petstore/store/directory";
 import type { Problem, StoreAtRest } from "@petstore/store/inspection";
 import { openInspection } from "@petstore/store/open";
 import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/store/port";
-import { adminPortOf, type ServiceName } from "../processes/names.ts";
+import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.ts";
 import { openProof } from "../services/proof.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
 import { around, byOpening, type Finding, finding } from "./findings.ts";
 import { inspectLive } from "./live.ts";
-import { type AllInspected, serviceNames } from "./look.ts";
+import type { AllInspected } from "./look.ts";
 import type { OnProgress } from "./reading.ts";
 
 type Time = Pick<typeof realTime, "clock" | "sleep">;
@@ -131,12 +130,11 @@ export async function openLive(
 ): Promise<OpenStores & { readonly inspected: AllInspected }> {
   if (adminPort === "off")
     throw new CannotLook("The petstore runs without admin ports (ADMIN_PORT=off): stop it to look.");
-  const urlOf = (name: ServiceName | "gateway") =>
-    origin(adminHost, adminPort || adminPortOf(name, portBase, 1, replicas));
+  const ports = { portBase, replicas, adminHost, adminPort: adminPort || undefined };
   const proof = openProof(dataDir);
   try {
     const live = serviceNames.map(async (service) => {
-      const urls = [urlOf(service), urlOf("gateway")];
+      const urls = [adminUrlOf(service, ports), adminUrlOf("gateway", ports)];
       return [service, await inspectLive(service, urls, proof, stop)] as const;
     });
     return {

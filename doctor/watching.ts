@@ -1,7 +1,8 @@
 /** Looks again and again at all that a running petstore has stored, so slowly that no call notices, for a metric. */
 import type { realTime } from "@petstore/runtime/clock";
+import { serviceNames } from "../processes/names.ts";
 import { figuresOf } from "./findings.ts";
-import { type AllInspected, type Inspected, look, lookTwice, serviceNames } from "./look.ts";
+import { type AllInspected, type Inspected, look, lookTwice } from "./look.ts";
 import { openLive, type Ports } from "./stores.ts";
 
 const PAGE = 50;

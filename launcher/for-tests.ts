@@ -20,7 +20,7 @@ import { publicServices } from "../gateway/services.ts";
 import { membersOf, parsed, readAs } from "../processes/admin/body.ts";
 import { type AdminAnswer, Unusable } from "../processes/admin.ts";
 import { openCommon } from "../processes/common.ts";
-import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
 import { type OpenService, openService } from "../services/open.ts";
 import { pathsInMemory } from "./paths-in-memory.ts";
@@ -42,7 +42,6 @@ interface World extends AsyncDisposable {
 }
 
 const DONE: AdminAnswer = { status: 204 };
-const names = processNames.filter(isServiceName);
 /** The contract has no later times. */
 const LATEST = Date.parse("9999-01-01");
 /** Work that makes work comes to its end in two or three rounds. */
@@ -68,7 +67,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
       const store = async () => openMemory({ data: data.get(name) ?? emptyData(), clock: time.clock });
       services.set(name, await openService(serviceConfig(environment, name), { ...parts, openStore: store }, world));
     };
-    await Promise.all(names.map(open));
+    await Promise.all(serviceNames.map(open));
     for (const { start } of services.values()) start();
     world.defer(() => {
       for (const { dispatcher } of services.values()) dispatcher.drain();
@@ -79,7 +78,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
   /** What each seed begins with, made once. */
   let known: { readonly seed: number; readonly data: Data } | undefined;
   async function begin(seed: number): Promise<World> {
-    const fresh = new Map(names.map((name) => [name, emptyData()]));
+    const fresh = new Map(serviceNames.map((name) => [name, emptyData()]));
     if (!options.pets) return openWorld(fresh);
     if (known?.seed !== seed) {
       await using world = await openWorld(fresh);

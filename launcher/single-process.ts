@@ -7,7 +7,7 @@ import { type Running, STOP_LIMIT_MS, type WaitsFor } from "@petstore/runtime/li
 import { gatewayConfig } from "../gateway/config.ts";
 import { openGateway } from "../gateway/serve.ts";
 import { openCommon } from "../processes/common.ts";
-import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+import { processNames, type ServiceName, serviceNames } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
 import { addCopies } from "../services/copies.ts";
 import { type OpenService, servicesOfOneProcess } from "../services/open.ts";
@@ -31,18 +31,17 @@ export async function openPetstore(
   const config = gatewayConfig(environment);
   const settings = { ...config.settings, ...serviceConfig(environment, "pet").settings };
   const common = await openCommon({ ...config, settings, instance: "petstore" }, stack);
-  const names = processNames.filter(isServiceName);
   const services = new Map<ServiceName, OpenService>();
   const parts = { ...common, pathTo: pathsInMemory(() => services, common), waitsFor };
   const openService = servicesOfOneProcess();
   const open = async (name: ServiceName) =>
     services.set(name, await openService(serviceConfig(environment, name), parts, stack));
-  await Promise.all(names.map(open));
+  await Promise.all(serviceNames.map(open));
   const files = [...services.values()].flatMap(({ file }) => file ?? []);
   if (files.length > 0) addCopies(common.admin.routes, files);
   // Only now: each calls the others as soon as it listens.
   const listen = async (name: ServiceName) => ({ name, kind: name, url: await pick(services, name).listen() });
-  const endpoints = await Promise.all(names.map(listen));
+  const endpoints = await Promise.all(serviceNames.map(listen));
   const url = await openGateway(config, parts, stack);
   const all = [{ name: "gateway", kind: "gateway", url }, ...endpoints];
   say(welcome(all, (performance.now() - startedAt) / 1000, launcher));

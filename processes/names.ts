@@ -1,4 +1,5 @@
 /** Which processes there are, their names, and where they are reached. */
+import { origin } from "@petstore/rpc/http/address";
 import { optional, urls } from "@petstore/runtime/environment";
 
 /** In the order of their ports: the index is added to PORT_BASE. */
@@ -8,6 +9,9 @@ export type ServiceName = Exclude<ProcessName, "gateway">;
 
 export const isServiceName = (name: string | undefined): name is ServiceName =>
   name !== "gateway" && processNames.some((known) => known === name);
+
+/** The services, each of which has a store. */
+export const serviceNames: readonly ServiceName[] = processNames.filter(isServiceName);
 
 /** How many processes there are of each kind; 1 for a kind that is missing. */
 export type Replicas = ReadonlyMap<ProcessName, number>;
@@ -38,6 +42,22 @@ export function adminDistance(replicas: Replicas): number {
 /** The admin port of a process. Gateways, which share their port, have one each. */
 export const adminPortOf = (name: ProcessName, portBase: number, replica: number, replicas: Replicas): number =>
   portBase + placeOf(name, replica) + adminDistance(replicas);
+
+/** What says where the admin ports are. */
+export interface AdminPorts {
+  readonly portBase: number;
+  readonly replicas: Replicas;
+  readonly adminHost: string;
+  /** That of every process; by default each has one of its own. */
+  readonly adminPort?: number | undefined;
+}
+
+/** Where this machine reaches the admin port of a process. */
+export const adminUrlOf = (
+  name: ProcessName,
+  { portBase, replicas, adminHost, adminPort }: AdminPorts,
+  replica = 1,
+): string => origin(adminHost, adminPort ?? adminPortOf(name, portBase, replica, replicas));
 
 /** The addresses of services that are not at their default ports. */
 export const addressSettings = {

@@ -1,10 +1,9 @@
 /** `npm run -s deprecated`: who still calls deprecated operations, as the admin ports of all gateways tell it. */
 import { parseArgs } from "node:util";
-import { origin } from "@petstore/rpc/http/address";
 import { readEnvironment } from "@petstore/runtime/environment";
 import type { DeprecatedCall } from "../gateway/deprecated-calls.ts";
 import { processSettings } from "../processes/config.ts";
-import { adminPortOf, replicasOf } from "../processes/names.ts";
+import { adminUrlOf, replicasOf } from "../processes/names.ts";
 
 const help = `npm run -s deprecated -- [options]     who still calls operations that are deprecated
 
@@ -64,9 +63,8 @@ function adminPorts(): readonly string[] {
   const { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT } = readEnvironment(process.env, processSettings);
   if (ADMIN_PORT === "off" || ADMIN_PORT === 0)
     throw new Error(`ADMIN_PORT=${ADMIN_PORT} does not say where a gateway can be asked: say it with --admin URL.`);
-  return Array.from({ length: replicasOf(REPLICAS, "gateway") }, (_, i) =>
-    origin(ADMIN_HOST, ADMIN_PORT ?? adminPortOf("gateway", PORT_BASE, i + 1, REPLICAS)),
-  );
+  const ports = { portBase: PORT_BASE, replicas: REPLICAS, adminHost: ADMIN_HOST, adminPort: ADMIN_PORT };
+  return Array.from({ length: replicasOf(REPLICAS, "gateway") }, (_, i) => adminUrlOf("gateway", ports, i + 1));
 }
 
 async function ask(admin: string): Promise<Report> {

@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isServiceName, processNames } from "../processes/names.ts";
+import { serviceNames } from "../processes/names.ts";
 
 const [directory = "", servers = ""] = process.argv.slice(2);
 if (!/^mongodb:\/\/[^@]+\?/.test(servers))
@@ -27,5 +27,5 @@ function make(folder: string, name: string, text: string): void {
 }
 
 make("internal", "secret", random());
-for (const user of ["admin", ...processNames.filter(isServiceName)])
+for (const user of ["admin", ...serviceNames])
   make(user, "mongodb-uri", `${servers.replace("//", `//${user}:${random()}@`)}&authSource=admin`);

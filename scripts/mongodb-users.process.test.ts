@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isServiceName, processNames, type ServiceName } from "../processes/names.ts";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { freePorts, mongodMissing, startMongod } from "../test/harness/mongod.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
 
-const services = processNames.filter(isServiceName);
+const services = serviceNames;
 const execute = promisify(execFile);
 const timeout = 240_000;
 

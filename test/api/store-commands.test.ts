@@ -1,10 +1,10 @@
 /** What requests cost at the database: MongoDB's own profiler counts the commands of the services. */
 import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { serviceNames } from "../../processes/names.ts";
 import { eventually } from "../harness/eventually.ts";
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../harness/mongod.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
-import { serviceNames } from "../simulation/cluster.ts";
 
 const timeout = 300_000;
 const ALIKE = 3;

@@ -11,7 +11,7 @@ import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/po
 import { pino } from "pino";
 import { errors } from "#errors";
 import { openMemory } from "../../packages/store/memory/memory.ts";
-import { isServiceName, processNames, type ServiceName } from "../../processes/names.ts";
+import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { createService } from "../../services/create.ts";
 import type { Deps } from "../../services/records/deps.ts";
 import { RETENTION } from "../../services/records/retention.ts";
@@ -97,8 +97,7 @@ async function openPetstore() {
     return pipeline(counted, { ...time, errors });
   };
 
-  const names = processNames.filter(isServiceName);
-  for (const name of names) {
+  for (const name of serviceNames) {
     const store = counting(openMemory({ clock }), take);
     const deps: Deps = { ...time, store, log: pino({ level: "silent" }), retention: RETENTION, failpoint: () => {} };
     const { implementations } = await createService(name, deps, (peer) => transportTo(peer, true));
@@ -115,7 +114,7 @@ async function openPetstore() {
       return taken;
     },
     client<S extends DescService>(desc: S): Client<S> {
-      const name = names.find((name) => desc.typeName.toLowerCase().endsWith(`.${name}service`)) as ServiceName;
+      const name = serviceNames.find((name) => desc.typeName.toLowerCase().endsWith(`.${name}service`)) as ServiceName;
       return createClient(desc, transportTo(name, false));
     },
   };

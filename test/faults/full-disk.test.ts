@@ -5,10 +5,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { serviceNames } from "../../processes/names.ts";
 import { sendHttp } from "../api/cases/endpoints.ts";
 import { startPetstore } from "../harness/petstore.ts";
 import { smallDiskMissing } from "../harness/small-disk.ts";
-import { serviceNames } from "../simulation/cluster.ts";
 
 test.skipIf(smallDiskMissing)(
   "writes are 503 until there is room, reads are 200, nothing is lost",

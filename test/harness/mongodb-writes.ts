@@ -1,8 +1,8 @@
 /** Watches all writes of a petstore's services to MongoDB, in the order of its operation log. */
 import { type ChangeStreamDocument, MongoClient } from "mongodb";
 import { databaseName } from "../../packages/store/mongo/mongo.ts";
+import { serviceNames } from "../../processes/names.ts";
 import { type CollectionName, isRecord } from "../checker/state.ts";
-import { serviceNames } from "../simulation/cluster.ts";
 import type { Stored } from "../simulation/disk.ts";
 
 export interface Write {

@@ -7,7 +7,7 @@ import { Secret } from "@petstore/runtime/environment";
 import { openStore } from "@petstore/store/open";
 import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/port";
 import { pino } from "pino";
-import type { ServiceName } from "../../processes/names.ts";
+import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ordersIn } from "../../services/inventory/order-map.ts";
@@ -15,7 +15,6 @@ import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
 import { isUnfinished, wrongInTheEnd } from "../checker/invariants.ts";
 import type { State } from "../checker/state.ts";
-import { serviceNames } from "../simulation/cluster.ts";
 import type { Petstore } from "./petstore.ts";
 
 const PAGE = 1_000;

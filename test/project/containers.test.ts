@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { gatewayConfig } from "../../gateway/config.ts";
 import type { ProcessConfig } from "../../processes/config.ts";
-import { isServiceName, processNames, type ServiceName } from "../../processes/names.ts";
+import { isServiceName, processNames, type ServiceName, serviceNames } from "../../processes/names.ts";
 import { serviceConfig } from "../../services/config.ts";
 
 interface Container {
@@ -51,7 +51,7 @@ const instructions = (name: string) =>
 const inJson = (name: string): string[] => JSON.parse(instructions(name)[0] ?? "[]");
 
 const running = containers.filter(([, { restart }]) => restart === "unless-stopped");
-const services = processNames.filter(isServiceName);
+const services = serviceNames;
 const ofService = (name: ServiceName): Container => compose.services[name];
 const port = Number(/ PORT=(\d+)/.exec(instructions("ENV").join())?.[1]);
 

@@ -13,7 +13,7 @@ import { pino } from "pino";
 import { errors } from "#errors";
 import { isReplayable } from "../../packages/rpc/client/retry.ts";
 import { copyData, type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
-import { isServiceName, processNames, type ServiceName } from "../../processes/names.ts";
+import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { createService } from "../../services/create.ts";
 import type { Deps } from "../../services/records/deps.ts";
 import type { ServiceModule } from "../../services/records/module.ts";
@@ -39,8 +39,6 @@ interface Process extends Caller {
   module?: ServiceModule;
   dispatcher?: Dispatcher;
 }
-
-export const serviceNames = processNames.filter(isServiceName);
 
 const log = pino({ level: "silent" });
 /** Longer than any worker waits before it takes work for abandoned. In milliseconds. */

@@ -3,10 +3,10 @@
  * each of the calls on its way arriving when nobody waits for it any more.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { serviceNames } from "../../processes/names.ts";
 import type { Outcome } from "../workload/perform.ts";
 import { prepare, record } from "../workload/recording.ts";
 import { meanwhile, scenarios, tooEarly } from "../workload/scenarios.ts";
-import { serviceNames } from "./cluster.ts";
 import { noFaults, oneLateCall } from "./fault-injector.ts";
 
 // Deadlines are the simulation's own: real time must not end a call.

@@ -1,10 +1,11 @@
 /** What random histories have in common: how they are drawn, and the petstore that they happen in. */
 import fc from "fast-check";
+import { serviceNames } from "../../../processes/names.ts";
 import { createOnlineChecker } from "../../checker/online-checker.ts";
 import { createClient, nobodyKnown } from "../../workload/client.ts";
 import type { Operation } from "../../workload/operations.ts";
 import { type Outcome, perform } from "../../workload/perform.ts";
-import { type ClusterOptions, createCluster, serviceNames } from "../cluster.ts";
+import { type ClusterOptions, createCluster } from "../cluster.ts";
 import type { Stored } from "../disk.ts";
 import type { Fault, FaultRates, Strikes } from "../fault-injector.ts";
 import { createNotices, type Situation } from "./situations.ts";

@@ -3,11 +3,10 @@
  * watchers that are told of it.
  */
 import { type Random, seededRandom } from "@petstore/runtime/seeded-random";
-import type { ServiceName } from "../../../processes/names.ts";
+import { type ServiceName, serviceNames } from "../../../processes/names.ts";
 import { violationsIn } from "../../checker/events.ts";
 import { type Kind, prelude, programs } from "../../workload/operations.ts";
 import { kinds, startWatcher, type Watcher } from "../../workload/watchers.ts";
-import { serviceNames } from "../cluster.ts";
 import { randomFaults } from "../fault-injector.ts";
 import { type History, type HistoryKind, histories, openShop, strikesOf, type Witness } from "./history.ts";
 
