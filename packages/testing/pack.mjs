@@ -11,9 +11,12 @@ const external = (id) => dependencies.some((name) => id === name || id.startsWit
 const banner = ({ name }) => (name === "for-tests" ? readFileSync("async-disposable-stack.js", "utf8") : "");
 
 async function bundle(input, format, extension) {
-  const made = await rolldown({ input, platform: "node", external, transform: { target: "node22" } });
-  const names = { entryFileNames: `[name].${extension}`, chunkFileNames: `[name]-[hash].${extension}` };
-  await made.write({ dir: "dist", format, banner, ...names });
+  // An import for what that does would name it by its path here.
+  const treeshake = { moduleSideEffects: (id) => !isUnused(id) };
+  const made = await rolldown({ input, platform: "node", external, treeshake, transform: { target: "node22" } });
+  // Without hashes, which differ by where it is built.
+  const name = `[name].${extension}`;
+  await made.write({ dir: "dist", format, banner, entryFileNames: name, chunkFileNames: name });
 }
 
 async function build() {
