@@ -15,6 +15,10 @@ const notRun: readonly (readonly [what: RegExp, why: string])[] = [
     /^(npm test|npm run (test:unit|lint|format|simulate|mutants)|\.ci\/(run|long))\b/,
     "it is what runs this, or changes the sources",
   ],
+  [
+    /^(sha256sum|git checkout v|npm run release|\(cd path\/to)/,
+    "it needs a release; scripts/release.process.test.ts makes and checks some",
+  ],
   [/^npm (init|install|pkg) /, "it belongs into a project of its own; .ci/store and .ci/transcoder have one"],
   [/JWT_ISSUER=https:\/\/login\.example|^AUTH_MODE=jwt /, "there is no such issuer; gateway/auth.test.ts has one"],
 ];
