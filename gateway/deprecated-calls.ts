@@ -11,8 +11,7 @@ export interface DeprecatedCall {
   readonly successor: string;
   readonly caller: string;
   calls: number;
-  /** In milliseconds since 1970. */
-  last: number;
+  last: Date;
 }
 
 export type DeprecatedCalls = ReturnType<typeof createDeprecatedCalls>;
@@ -23,12 +22,13 @@ export function createDeprecatedCalls(policy: DeprecationPolicy, wallClock: () =
   const rows = new Map<string, DeprecatedCall>();
   /** Calls of callers who made room. */
   let forgotten = 0;
+  const since = new Date(wallClock());
 
   function begin({ verb, path, deprecation }: Operation, caller: string): DeprecatedCall {
     if (!deprecation) throw new Error(`${verb} ${path} is not deprecated`);
     const { sunsetAt: sunset } = effectiveDates(deprecation, policy);
     const { successorTemplate: successor } = deprecation;
-    return { operation: `${verb} ${path}`, sunset, successor, caller, calls: 0, last: 0 };
+    return { operation: `${verb} ${path}`, sunset, successor, caller, calls: 0, last: since };
   }
 
   function makeRoom(): void {
@@ -44,11 +44,11 @@ export function createDeprecatedCalls(policy: DeprecationPolicy, wallClock: () =
       const key = `${operation.id} ${caller}`;
       const row = rows.get(key) ?? begin(operation, caller);
       row.calls++;
-      row.last = wallClock();
+      row.last = new Date(wallClock());
       rows.delete(key);
       rows.set(key, row);
       makeRoom();
     },
-    report: () => ({ calls: [...rows.values()], forgotten }),
+    report: () => ({ since, calls: [...rows.values()], forgotten }),
   };
 }

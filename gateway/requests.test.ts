@@ -125,6 +125,14 @@ test("a caller who leaves, by HTTP/1.1 and by HTTP/2", async () => {
   await expect.poll(counts).toEqual({ "GET /api/pets 499": 2 });
 });
 
+test("calls of a deprecated operation are counted from 0 on, so that the first is an increase", async () => {
+  const { call, lines } = await start();
+  const line = 'petstore_deprecated_requests_total{http_route="/api/pets/{petId}"}';
+  expect(lines("petstore_deprecated_requests_total")).toEqual([`${line} 0`]);
+  await call("/api/pets/1");
+  expect(lines("petstore_deprecated_requests_total")).toEqual([`${line} 1`]);
+});
+
 test("any paths, hosts and methods add no series", async () => {
   const { base, counts, lines } = await start();
   const session = connect(base);

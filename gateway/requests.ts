@@ -61,6 +61,10 @@ export function recordRequests(
       app.decorate("countRefusal", (error) => {
         if (error instanceof HttpError) countRefusal(error.code);
       });
+      // At zero from the start: Prometheus takes the first value of a series for no increase.
+      app.addHook("onRoute", ({ config }) => {
+        if (config?.operation?.deprecation) deprecated.of(routeOf(config.operation));
+      });
       app.addHook("onRequest", (request, _reply, done) => {
         const { url, config } = request.routeOptions;
         const route = config.operation ? routeOf(config.operation) : url;

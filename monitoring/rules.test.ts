@@ -1,5 +1,5 @@
 /** What Prometheus reads is what the objectives say, is tried by promtool, and has a page. `.ci/alerts` runs promtool. */
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { adminPortOf, processNames } from "../processes/names.ts";
@@ -29,6 +29,15 @@ test.each(alerts)("%s has a case in which it fires, and one in which it does not
 test("each alert has a section among the runbooks, and each section an alert", () => {
   const sections = [...readFileSync(RUNBOOKS, "utf8").matchAll(/^## (Petstore\w+)$/gm)].map(([, name]) => name);
   expect(sections).toEqual(alerts);
+});
+
+test("each query of a page is tried", () => {
+  const pages = globSync("docs/*.md").map((page) => readFileSync(page, "utf8"));
+  const queries = pages.flatMap((page) => [...page.matchAll(/^```promql\n(.*?)\n```$/gms)].map(([, query]) => query));
+  const { tests } = parse(readFileSync("monitoring/queries.test.yml", "utf8"));
+  const tried: { readonly expr: string }[] = tests.flatMap(({ promql_expr_test }: never) => promql_expr_test);
+  expect(queries).not.toEqual([]);
+  expect(queries.toSorted()).toEqual([...new Set(tried.map(({ expr }) => expr.trimEnd()))].toSorted());
 });
 
 const targetsOf = (file: string): string[] =>

@@ -27,9 +27,10 @@ const options = {
 /** How long a gateway may take, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
-/** What a gateway answers, in JSON. */
+/** What a gateway answers, in JSON: moments as text, whose order is that of time. */
 interface Report {
-  readonly calls: readonly (Omit<DeprecatedCall, "sunset"> & { readonly sunset: string })[];
+  readonly since: string;
+  readonly calls: readonly (Omit<DeprecatedCall, "sunset" | "last"> & Record<"sunset" | "last", string>)[];
   readonly forgotten: number;
 }
 
@@ -43,19 +44,19 @@ try {
 async function run(): Promise<void> {
   const { values } = parseArgs({ options });
   if (values.help) return void process.stdout.write(help);
-  const { calls, forgotten } = together(await Promise.all((values.admin ?? adminPorts()).map(ask)));
-  if (values.json) return console.log(JSON.stringify({ calls, forgotten }));
+  const report = together(await Promise.all((values.admin ?? adminPorts()).map(ask)));
+  if (values.json) return console.log(JSON.stringify(report));
+  const { since, calls, forgotten } = report;
   for (const [operation, rows = []] of Object.entries(Object.groupBy(calls, (row) => row.operation))) {
     const { sunset = "", successor } = rows[0] ?? {};
-    console.log(`${operation} ends on ${sunset.slice(0, 10)}${successor && `, instead there is ${successor}`}`);
+    console.log(`${operation}, sunset ${sunset}${successor && `, successor ${successor}`}`);
     for (const { caller, calls, last } of rows)
-      console.log(
-        `  ${calls === 1 ? "1 call" : `${calls} calls`} by ${caller}, the last at ${new Date(last).toISOString()}`,
-      );
+      console.log(`  ${calls === 1 ? "1 call" : `${calls} calls`} by ${caller}, the last at ${last}`);
   }
-  if (calls.length === 0) console.log("Nobody has called a deprecated operation since the gateways started.");
+  if (calls.length === 0) console.log("Nobody has called a deprecated operation.");
   if (forgotten > 0)
     console.log(`${forgotten} calls by others are not listed: a gateway keeps the latest 1,000 callers.`);
+  console.log(`All gateways have counted since ${since}.`);
 }
 
 /** Where the gateways' admin ports are by the environment, as it is read by `npm start`. */
@@ -82,11 +83,16 @@ function together(reports: readonly Report[]): Report {
   const rows = new Map<string, Report["calls"][number]>();
   for (const row of reports.flatMap(({ calls }) => calls)) {
     const key = `${row.operation} ${row.caller}`;
-    const { calls, last } = rows.get(key) ?? { calls: 0, last: 0 };
-    rows.set(key, { ...row, calls: calls + row.calls, last: Math.max(last, row.last) });
+    const { calls, last } = rows.get(key) ?? { calls: 0, last: "" };
+    rows.set(key, { ...row, calls: calls + row.calls, last: latest([last, row.last]) });
   }
   return {
+    since: latest(reports.map(({ since }) => since)),
     calls: [...rows.values()].sort((a, b) => b.calls - a.calls),
     forgotten: reports.reduce((sum, { forgotten }) => sum + forgotten, 0),
   };
+}
+
+function latest(moments: readonly string[]): string {
+  return moments.toSorted().at(-1) ?? "";
 }
