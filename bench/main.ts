@@ -10,6 +10,7 @@ await command(async () => {
   else if (measurement === "overload") await import("./overload/command.ts");
   else if (measurement === "watch") await import("./watch/command.ts");
   else if (measurement === "replicas") await import("./replicas.ts");
+  else if (measurement === "cores") await import("./cores.ts");
   else if (measurement === "telemetry") await import("./telemetry/command.ts");
   else await import("./compare/command.ts");
 });

@@ -10,7 +10,7 @@ import { peerNames } from "./peers.ts";
 
 const all = workloads.map(({ name }) => name);
 const help = `npm run bench -- [workload ...] [options]     compares the petstore with its peers
-npm run bench -- growth | sizes | engines | links | replicas | overload | watch | telemetry
+npm run bench -- growth | sizes | engines | links | replicas | cores | overload | watch | telemetry
                                               see bench/README.md
 
 workloads
