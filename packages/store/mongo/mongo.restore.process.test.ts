@@ -1,4 +1,4 @@
-/** The backup that docs/growth.md describes: the files of a member at one instant, started as a set of its own. */
+/** The backup that docs/backup.md describes: the files of a member at one instant, started as a set of its own. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
