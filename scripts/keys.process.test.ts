@@ -45,6 +45,11 @@ test("a key is made, listed, rotated and revoked", async () => {
   expect((await keys("list")).stdout).toBe("");
 });
 
+test("it explains itself, before a file is named", async () => {
+  file = "";
+  expect(await keys("--help")).toMatchObject({ code: 0, stdout: expect.stringContaining("API_KEYS_FILE") });
+});
+
 test("a file that an editor saved with a byte order mark is read, and written without", async () => {
   const { content, id } = createKey(noKeys, { name: "shop", scopes: ["*"], expires: undefined });
   await writeFile(file, `\ufeff${formatKeyFile(content)}`);

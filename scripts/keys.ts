@@ -26,7 +26,8 @@ import { publicServices } from "../gateway/services.ts";
 const USAGE = `npm run keys -- create --name ci --scopes pets:read,orders:write [--expires 90d] [--rate 600/min]
 npm run keys -- list
 npm run keys -- rotate <id>     another secret for the same caller; the old one ends at once
-npm run keys -- revoke <id>`;
+npm run keys -- revoke <id>
+The keys are in the file that API_KEYS_FILE names.`;
 
 /** The command can't be carried out, for the reason in the message. */
 class Refused extends Error {}
@@ -41,6 +42,7 @@ const options = {
   scopes: { type: "string" },
   expires: { type: "string" },
   rate: { type: "string" },
+  help: { type: "boolean" },
 } as const;
 
 try {
@@ -52,9 +54,10 @@ try {
 }
 
 async function run(args: string[]): Promise<void> {
+  const { values, command, id } = parse(args);
+  if (values.help) return console.log(USAGE);
   const { API_KEYS_FILE: path } = readEnvironment(process.env, { API_KEYS_FILE: optional(pathKind) });
   if (!path) throw new Refused("API_KEYS_FILE is not set: it must be the path of the file of keys, such as keys.json.");
-  const { values, command, id } = parse(args);
   if (command === "list") return list(await read(path));
   if (command === "create") return issue(path, (content) => createKey(content, newKey(values)));
   if (id === undefined) throw new Refused(USAGE);

@@ -9,14 +9,12 @@ export interface Costed extends Performed {
   readonly name: string;
   /** "done", or the code of the error. */
   readonly is: string;
-  /** The awaited writes one after the other that it took when an order was stored before its units were reserved. */
-  readonly formerly: number;
 }
 
-const costed = (name: string, formerly: number, steps: readonly Unmarked[], is = "done"): Costed => {
+const costed = (name: string, steps: readonly Unmarked[], is = "done"): Costed => {
   // A repeated step is the same request, so it has the same mark.
   const marked = steps.map((step) => ({ ...step, mark: 1 + steps.indexOf(step) }) as Operation);
-  return { name, is, formerly, before: marked.slice(0, -1), act: marked.at(-1) as Operation };
+  return { name, is, before: marked.slice(0, -1), act: marked.at(-1) as Operation };
 };
 
 const key = "key-1";
@@ -62,39 +60,39 @@ const inventory = "/store/inventory/{petId}";
 const ofCategory = "/categories/{categoryId}";
 
 export const operations: readonly Costed[] = [
-  costed(`POST ${orders}`, 4, [...shop, order]),
-  costed(`POST ${orders}, with a key`, 5, [...shop, keyed]),
-  costed(`POST ${orders}, with a key, again`, 1, [...shop, keyed, keyed]),
-  costed(`POST ${orders}, placed as complete`, 6, [...shop, complete]),
-  costed(`POST ${orders}, placed as complete, with a key`, 7, [...shop, { ...complete, key }]),
-  costed(`POST ${orders}, of the last units`, 4, [...shop, last]),
-  costed(`POST ${orders}, without a pet`, 2, [petless, petless]),
-  costed(`POST ${orders}, refused`, 0, [...shop, tooMuch], "INSUFFICIENT_STOCK"),
-  costed(`POST ${orders}, refused, with a key`, 5, [...shop, keyedTooMuch], "INSUFFICIENT_STOCK"),
-  costed(`POST ${orders}, refused, with a key, again`, 6, [...shop, keyedTooMuch, keyedTooMuch], "INSUFFICIENT_STOCK"),
-  costed(`PATCH ${ofOrder}, completed`, 3, [...shop, order, completion]),
-  costed(`PATCH ${ofOrder}, completed, again`, 0, [...shop, order, completion, completion]),
-  costed(`PATCH ${ofOrder}, another date`, 1, [...shop, order, { do: "date order", id: ORDER }]),
-  costed(`DELETE ${ofOrder}`, 3, [...shop, order, cancellation]),
-  costed(`DELETE ${ofOrder}, of the last units`, 3, [...shop, last, cancellation]),
-  costed(`DELETE ${ofOrder}, again`, 0, [...shop, order, cancellation, cancellation], "ORDER_NOT_FOUND"),
-  costed(`DELETE ${ofOrder}, complete`, 0, [...shop, complete, cancellation], "ORDER_COMPLETE"),
-  costed(`POST /pets`, 4, [...shop, pet]),
-  costed(`POST /pets, with a key`, 5, [...shop, keyedPet]),
-  costed(`POST /pets, with a key, again`, 1, [...shop, keyedPet, keyedPet]),
-  costed(`POST /pets, refused`, 0, [stray], "CATEGORY_NOT_FOUND"),
-  costed(`POST /pets, refused, with a key`, 5, [keyedStray], "CATEGORY_NOT_FOUND"),
-  costed(`PATCH ${ofPet}, another name`, 1, [...shop, change({})]),
-  costed(`PATCH ${ofPet}, another category`, 2, [...shop, change({ category: 2 })]),
-  costed(`PATCH ${ofPet}, another status`, 3, [...shop, change({ status: "pending" })]),
-  costed(`PATCH ${ofPet}, both`, 3, [...shop, change({ category: 2, status: "pending" })]),
-  costed(`DELETE ${ofPet}`, 3, [...shop, { do: "delete pet", id: PET }]),
-  costed(`DELETE ${ofPet}, refused`, 3, [...shop, order, { do: "delete pet", id: PET }], "PET_HAS_OPEN_ORDERS"),
-  costed(`PATCH ${inventory}`, 1, [...shop, { do: "stock", id: PET, quantity: 6 }]),
-  costed(`PATCH ${inventory}, to 0`, 1, [...shop, { do: "stock", id: PET, quantity: 0 }]),
-  costed(`POST /categories`, 2, [category]),
-  costed(`POST /categories, with a key`, 3, [keyedCategory]),
-  costed(`PATCH ${ofCategory}`, 1, [category, { do: "rename category", id: 1 }]),
-  costed(`DELETE ${ofCategory}`, 3, [category, { do: "delete category", id: 1 }]),
-  costed(`DELETE ${ofCategory}, refused`, 4, [...shop, { do: "delete category", id: 1 }], "CATEGORY_IN_USE"),
+  costed(`POST ${orders}`, [...shop, order]),
+  costed(`POST ${orders}, with a key`, [...shop, keyed]),
+  costed(`POST ${orders}, with a key, again`, [...shop, keyed, keyed]),
+  costed(`POST ${orders}, placed as complete`, [...shop, complete]),
+  costed(`POST ${orders}, placed as complete, with a key`, [...shop, { ...complete, key }]),
+  costed(`POST ${orders}, of the last units`, [...shop, last]),
+  costed(`POST ${orders}, without a pet`, [petless, petless]),
+  costed(`POST ${orders}, refused`, [...shop, tooMuch], "INSUFFICIENT_STOCK"),
+  costed(`POST ${orders}, refused, with a key`, [...shop, keyedTooMuch], "INSUFFICIENT_STOCK"),
+  costed(`POST ${orders}, refused, with a key, again`, [...shop, keyedTooMuch, keyedTooMuch], "INSUFFICIENT_STOCK"),
+  costed(`PATCH ${ofOrder}, completed`, [...shop, order, completion]),
+  costed(`PATCH ${ofOrder}, completed, again`, [...shop, order, completion, completion]),
+  costed(`PATCH ${ofOrder}, another date`, [...shop, order, { do: "date order", id: ORDER }]),
+  costed(`DELETE ${ofOrder}`, [...shop, order, cancellation]),
+  costed(`DELETE ${ofOrder}, of the last units`, [...shop, last, cancellation]),
+  costed(`DELETE ${ofOrder}, again`, [...shop, order, cancellation, cancellation], "ORDER_NOT_FOUND"),
+  costed(`DELETE ${ofOrder}, complete`, [...shop, complete, cancellation], "ORDER_COMPLETE"),
+  costed(`POST /pets`, [...shop, pet]),
+  costed(`POST /pets, with a key`, [...shop, keyedPet]),
+  costed(`POST /pets, with a key, again`, [...shop, keyedPet, keyedPet]),
+  costed(`POST /pets, refused`, [stray], "CATEGORY_NOT_FOUND"),
+  costed(`POST /pets, refused, with a key`, [keyedStray], "CATEGORY_NOT_FOUND"),
+  costed(`PATCH ${ofPet}, another name`, [...shop, change({})]),
+  costed(`PATCH ${ofPet}, another category`, [...shop, change({ category: 2 })]),
+  costed(`PATCH ${ofPet}, another status`, [...shop, change({ status: "pending" })]),
+  costed(`PATCH ${ofPet}, both`, [...shop, change({ category: 2, status: "pending" })]),
+  costed(`DELETE ${ofPet}`, [...shop, { do: "delete pet", id: PET }]),
+  costed(`DELETE ${ofPet}, refused`, [...shop, order, { do: "delete pet", id: PET }], "PET_HAS_OPEN_ORDERS"),
+  costed(`PATCH ${inventory}`, [...shop, { do: "stock", id: PET, quantity: 6 }]),
+  costed(`PATCH ${inventory}, to 0`, [...shop, { do: "stock", id: PET, quantity: 0 }]),
+  costed(`POST /categories`, [category]),
+  costed(`POST /categories, with a key`, [keyedCategory]),
+  costed(`PATCH ${ofCategory}`, [category, { do: "rename category", id: 1 }]),
+  costed(`DELETE ${ofCategory}`, [category, { do: "delete category", id: 1 }]),
+  costed(`DELETE ${ofCategory}, refused`, [...shop, { do: "delete category", id: 1 }], "CATEGORY_IN_USE"),
 ];

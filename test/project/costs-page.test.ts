@@ -12,10 +12,10 @@ afterAll(() => void vi.useRealTimers());
 
 const shown = ({ awaited, behind }: Count) => (behind === 0 ? `${awaited}` : `${awaited} (${behind})`);
 
-function row({ name, is, formerly }: Costed, { inTurn, write, id, call, read }: Costs): string {
+function row({ name, is }: Costed, { inTurn, write, id, call, read }: Costs): string {
   const [request, ...about] = name.split(", ");
   const answer = is === "done" ? "" : `\`${is}\``;
-  const cells = [`\`${request}\``, about.join(", "), answer, inTurn, formerly, shown(write), shown(id), shown(call)];
+  const cells = [`\`${request}\``, about.join(", "), answer, inTurn, shown(write), shown(id), shown(call)];
   return `| ${[...cells, shown(read)].join(" | ")} |`;
 }
 
@@ -30,8 +30,8 @@ test("the page has the table (`npx vitest run test/project/costs-page.test.ts -u
     ]);
     rows.push(row(operation, costs));
   }
-  const head = "| operation | | refused with | writes one after the other | before | writes | ids | calls | reads |";
-  const table = [head, "|---|---|---|--:|--:|--:|--:|--:|--:|", ...rows].join("\n");
+  const head = "| operation | | refused with | writes one after the other | writes | ids | calls | reads |";
+  const table = [head, "|---|---|---|--:|--:|--:|--:|--:|", ...rows].join("\n");
   const page = readFileSync(PAGE, "utf8");
   const made = page.replace(
     /(<!-- costs: made by test\/project\/costs-page\.test\.ts -->\n)[\s\S]*?(<!-- end -->)/,
