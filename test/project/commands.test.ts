@@ -11,6 +11,7 @@ const MONGODB = "mongodb://127.0.0.1:27017/?replicaSet=rs0";
 /** What is not run, wherever it stands, and why. */
 const notRun: readonly (readonly [what: RegExp, why: string])[] = [
   [/^docker /, "it needs a container engine"],
+  [/^(helm|kubectl) /, "it needs a cluster"],
   [
     /^(npm test|npm run (test:unit|lint|format|simulate|mutants)|\.ci\/(run|long))\b/,
     "it is what runs this, or changes the sources",
