@@ -13,7 +13,7 @@ const MONGOD = `
   To run them, fetch one with .ci/mongod (x86-64 Linux), or install MongoDB 6.0 or newer and put it in the PATH or MONGOD.
 `;
 const NETWORK = `
-  NOT RUN: the tests that cut the network between members of MongoDB.
+  NOT RUN: the tests that cut the network between members of MongoDB, and the pods of the Helm chart.
   To run them, be root on Linux and install ip and nft (Debian: apt-get install iproute2 nftables).
 `;
 const DISK = `

@@ -84,8 +84,8 @@ const dropping = (addresses: readonly string[]) => `
     ip daddr { ${addresses.join(", ")} } drop
   }`;
 
-/** Replaces the rules of the machine atomically. */
-const setRules = ({ prefix }: Machine, chains: string) =>
+/** Replaces the rules of the machine atomically, by the chains of nftables. */
+export const setRules = ({ prefix }: Machine, chains: string) =>
   run([...prefix, "nft", "-f", "-"], `table inet cut\ndelete table inet cut\ntable inet cut {${chains}\n}\n`);
 
 async function run([program = "", ...args]: readonly string[], input: string): Promise<void> {

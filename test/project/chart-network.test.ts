@@ -4,13 +4,18 @@ import { describe, expect, test } from "vitest";
 import { publicServices } from "../../gateway/services.ts";
 import { isServiceName, type ServiceName, serviceNames } from "../../processes/names.ts";
 import { openPeers } from "../../services/peers.ts";
-import { type Manifest, ofKind, type Peer, type Pod, podsOf, rendered, selects, valuesFiles, yamlIn } from "./chart.ts";
-
-interface Rule {
-  readonly from?: readonly Peer[];
-  readonly to?: readonly Peer[];
-  readonly ports: readonly { readonly protocol: string; readonly port: number }[];
-}
+import {
+  type Manifest,
+  ofKind,
+  type Peer,
+  type Pod,
+  podsOf,
+  type Rule,
+  rendered,
+  selects,
+  valuesFiles,
+  yamlIn,
+} from "./chart.ts";
 
 /** Whom each process calls. */
 const calls = new Map<string, readonly ServiceName[]>([

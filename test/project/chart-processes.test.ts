@@ -1,80 +1,56 @@
-/**
- * Starts what is in the pods of charts/petstore, with their arguments and environment, and asks as their probes do. Only what
- * several on one machine can't share is another: addresses and ports, the folders of secrets and data.
- */
-import { type ChildProcess, spawn } from "node:child_process";
+/** Asks the pods of charts/petstore as their probes do, uses them, looks who can reach whom, and ends them. */
+import { type ChildProcess, execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import { formatKeyFile, noKeys } from "@petstore/rpc/auth/key-file";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { adminPortOf, type ProcessName, portOf, serviceNames } from "../../processes/names.ts";
+import { describe, expect, test } from "vitest";
+import { isServiceName } from "../../processes/names.ts";
 import { createAuthority } from "../../scripts/certificates.ts";
-import { freePorts } from "../harness/instances.ts";
 import { startReplicaSet } from "../harness/mongod.ts";
 import { mongodbMissing } from "../harness/mongodb.ts";
-import { environmentOf, image, type Pod, podsOf, rendered } from "./chart.ts";
+import { type Machine, networkMissing, startNetwork } from "../harness/network.ts";
+import type { Pod } from "./chart.ts";
+import { type Started, startPods } from "./chart-pods.ts";
 
 const timeout = 240_000;
+const execute = promisify(execFile);
 
-/** Starts the pods of one values file. `secrets`: what is in each file below /secrets, by pod if they differ. */
-async function start(values: string, secrets: (pod: string) => Readonly<Record<string, string>>) {
-  const folder = mkdtempSync(join(tmpdir(), "chart-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const base = await freePorts();
-  // All in one have the gateway's ports.
-  const kindOf = ({ name }: Pod) => (name === "single" ? "gateway" : name) as ProcessName;
-  return podsOf(rendered(values)).map((pod) => {
-    const own = join(folder, pod.name);
-    for (const [path, content] of Object.entries(secrets(pod.name))) {
-      mkdirSync(join(own, dirname(path)), { recursive: true });
-      writeFileSync(join(own, path), content);
-    }
-    const { PORT: _, ...environment } = environmentOf(pod.container, own);
-    for (const service of serviceNames) {
-      const name = `${service.toUpperCase()}_URL`;
-      const url = environment[name]?.replace(`petstore-${service}:8080`, `127.0.0.1:${portOf(service, base)}`);
-      if (url) environment[name] = url;
-    }
-    const port = portOf(kindOf(pod), base);
-    const here = { HOST: "127.0.0.1", ADMIN_HOST: "127.0.0.1", DATA_DIR: join(own, "data") };
-    const child = spawn(process.execPath, [...image.entrypoint.slice(1), ...pod.container.args], {
-      env: { ...environment, ...here, [pod.name === "single" ? "PORT_BASE" : "PORT"]: `${port}` },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    onTestFinished(() => void child.kill("SIGKILL"));
-    const log = Promise.all([text(child.stdout), text(child.stderr)]);
-    const admin = `http://127.0.0.1:${adminPortOf(kindOf(pod), base, 1, new Map())}`;
-    return { pod, child, port, admin, log };
-  });
-}
+const portOf = ({ container }: Pod, name: string) => container.ports.find((port) => port.name === name)?.containerPort;
 
-type Started = Awaited<ReturnType<typeof start>>[number];
-
-/** What each probe is answered, once the first one lets the others begin. */
-async function probes({ pod: { container }, child, admin, log }: Started) {
-  const ask = async ({ httpGet }: typeof container.startupProbe) =>
-    (await fetch(admin + httpGet.path).catch(() => undefined))?.status;
+/** What the last probe is answered, once the others let work come. */
+async function probes({ pod, machine, child, log }: Started) {
+  const { startupProbe, readinessProbe, livenessProbe } = pod.container;
+  const ask = async ({ httpGet: { path, port } }: typeof startupProbe) =>
+    (await fetch(`http://${machine.address}:${portOf(pod, port)}${path}`).catch(() => undefined))?.status;
   const startup = () => {
-    if (child.exitCode !== null) return log.then((said) => expect.unreachable(said.join("\n")));
-    return ask(container.startupProbe);
+    if (child.exitCode === null) return ask(startupProbe);
+    return log.then((said) => expect.unreachable(said.join("\n")));
   };
   await expect.poll(startup, { timeout: 120_000 }).toBe(200);
-  await expect.poll(() => ask(container.readinessProbe)).toBe(200);
-  return ask(container.livenessProbe);
+  await expect.poll(() => ask(readinessProbe)).toBe(200);
+  return ask(livenessProbe);
 }
 
-/** How the gateway answers a request by that name. */
-async function statusOf(url: string, host: string, headers: object = {}): Promise<number | undefined> {
-  const request = url.startsWith("https:") ? overHttps : overHttp;
-  const [answer] = await once(
-    request(url, { headers: { ...headers, host }, agent: false, rejectUnauthorized: false }).end(),
-    "response",
-  );
+const NAME = "petstore-gateway.petstore.svc";
+
+interface Asked {
+  readonly method?: string;
+  readonly path?: string;
+  readonly body?: object;
+  readonly host?: string;
+  readonly scheme?: "http" | "https";
+}
+
+/** The status that a request to the gateway is answered with. */
+async function ask({ machine }: Started, asked: Asked): Promise<number | undefined> {
+  const { method = "GET", path = "/pets", body, host = NAME, scheme = "http" } = asked;
+  const headers = { host, ...(body && { "content-type": "application/json" }) };
+  const options = { method, headers, agent: false, rejectUnauthorized: false };
+  const request = scheme === "https" ? overHttps : overHttp;
+  const sent = request(`${scheme}://${machine.address}:8080${path}`, options).end(body && JSON.stringify(body));
+  const [answer] = await once(sent, "response");
   answer.resume();
   return answer.statusCode;
 }
@@ -86,49 +62,90 @@ async function end(child: ChildProcess): Promise<unknown> {
   return signal ?? code;
 }
 
-const name = "petstore-gateway.petstore.svc";
+/** Which of these places a machine can connect to. */
+async function reached({ prefix }: Machine, places: readonly string[]): Promise<readonly string[]> {
+  const script = `
+    const { connect } = require("node:net");
+    for (const place of process.argv.slice(1)) {
+      const [host, port] = place.split(":");
+      const socket = connect({ host, port, timeout: 2000 });
+      socket.once("connect", () => { console.log(place); socket.destroy(); });
+      socket.once("timeout", () => socket.destroy());
+      socket.once("error", () => {});
+    }`;
+  const [program = "", ...args] = [...prefix, process.execPath, "-e", script, ...places];
+  const { stdout } = await execute(program, args);
+  return stdout.split("\n").filter(Boolean).sort();
+}
 
-test("one pod on the embedded store", { timeout }, async () => {
-  const [single] = (await start("single", () => ({}))) as [Started];
-  expect(await probes(single)).toBe(200);
-  const url = `http://127.0.0.1:${single.port}/pets`;
-  expect([await statusOf(url, name), await statusOf(url, "evil.example")]).toEqual([200, 421]);
-  expect(await end(single.child)).toBe(0);
-});
+describe.skipIf(networkMissing)("on machines of their own", () => {
+  test("one pod on the embedded store", { timeout }, async () => {
+    await using network = await startNetwork(1);
+    const [single] = (await startPods("single", network, network.machines, () => ({}))) as [Started];
+    expect(await probes(single)).toBe(200);
+    expect([await ask(single, {}), await ask(single, { host: "evil.example" })]).toEqual([200, 421]);
+    expect(await end(single.child)).toBe(0);
+  });
 
-test("the same with TLS and API keys", { timeout }, async () => {
-  const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) };
-  const { cert, key } = await (await createAuthority("test", validity)).issue({ names: ["shop.example"], ...validity });
-  const files = { "tls/tls.crt": cert, "tls/tls.key": key, "keys/keys.json": formatKeyFile(noKeys) };
-  const [single] = (await start("single-server", () => files)) as [Started];
-  expect(await probes(single)).toBe(200);
-  expect(await statusOf(`https://127.0.0.1:${single.port}/pets`, "shop.example")).toBe(401);
-  expect(await end(single.child)).toBe(0);
-});
+  test("the same with TLS and API keys", { timeout }, async () => {
+    await using network = await startNetwork(1);
+    const validity = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() + 3_600_000) };
+    const { cert, key } = await (await createAuthority("test", validity)).issue({
+      names: ["shop.example"],
+      ...validity,
+    });
+    const files = { "tls/tls.crt": cert, "tls/tls.key": key, "keys/keys.json": formatKeyFile(noKeys) };
+    const [single] = (await startPods("single-server", network, network.machines, () => files)) as [Started];
+    expect(await probes(single)).toBe(200);
+    expect(await ask(single, { host: "shop.example", scheme: "https" })).toBe(401);
+    expect(await end(single.child)).toBe(0);
+  });
 
-describe.skipIf(mongodbMissing)("on MongoDB", () => {
-  test("five pods", { timeout }, async () => {
-    const mongodb = await startReplicaSet();
-    onTestFinished(() => mongodb.stop());
-    const all = await start("five", (pod) => ({
+  test.skipIf(mongodbMissing)("five pods on MongoDB", { timeout }, async () => {
+    await using network = await startNetwork(7);
+    const [database, caller, ...machines] = network.machines as [Machine, Machine, ...Machine[]];
+    await using mongodb = await startReplicaSet({ machines: [database] });
+    const port = mongodb.members[0]?.port ?? 0;
+    const secrets = (pod: string) => ({
       "internal/secret": "0".repeat(64),
-      ...(pod === "gateway" ? {} : { "mongodb/uri": mongodb.uri }),
-    }));
+      ...(isServiceName(pod) && { "mongodb/uri": mongodb.uri }),
+    });
+    const all = await startPods("five", network, machines, secrets, { 27017: port });
     expect(all).toHaveLength(5);
     expect(await Promise.all(all.map(probes))).toEqual(all.map(() => 200));
+
     const gateway = all.find(({ pod }) => pod.name === "gateway") as Started;
-    const url = `http://127.0.0.1:${gateway.port}`;
-    const failing = async () => (await (await fetch(`${url}/readyz`)).json()).failing;
-    await expect.poll(failing).toEqual([]);
-    // Each caller finds those that it calls: a pet is made by all but order, which asks inventory.
-    const post = async (path: string, body: object) => {
-      const headers = { "content-type": "application/json" };
-      return (await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) })).status;
-    };
-    expect(await post("/categories", { name: "dogs" })).toBe(201);
-    expect(await post("/pets", { name: "Rex", categoryId: 1 })).toBe(201);
-    expect(await post("/store/orders", { petId: 1 })).toBe(201);
-    expect([await statusOf(`${url}/pets`, name), await statusOf(`${url}/pets`, "evil.example")]).toEqual([200, 421]);
+    const readiness = async () => (await fetch(`http://${gateway.machine.address}:8080/readyz`)).text();
+    await expect.poll(readiness).toContain('"failing":[]');
+    const uses = [
+      { method: "POST", path: "/categories", body: { name: "dogs" } },
+      { method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } },
+      { method: "POST", path: "/store/orders", body: { petId: 1 } },
+      { method: "PATCH", path: "/store/orders/1", body: { complete: true } },
+      { method: "DELETE", path: "/pets/1" },
+      { method: "DELETE", path: "/categories/1" },
+    ];
+    const answers: unknown[] = [];
+    for (const use of uses) answers.push(await ask(gateway, use));
+    expect(answers).toEqual([201, 201, 201, 200, 204, 204]);
+    expect([await ask(gateway, {}), await ask(gateway, { host: "evil.example" })]).toEqual([200, 421]);
+
+    // Who can connect to whom: the calls of each, and nothing else.
+    const placeOf = ({ machine }: Started, at: number) => `${machine.address}:${at}`;
+    const places = all.flatMap((one) => [placeOf(one, 8080), placeOf(one, 8180)]);
+    expect(await reached(caller, places)).toEqual([placeOf(gateway, 8080)]);
+    for (const one of all) {
+      const { pod, machine } = one;
+      const others = places.filter((place) => !place.startsWith(`${machine.address}:`));
+      const called = all.filter(({ pod: { name } }) =>
+        pod.container.env.some((variable) => variable.name === `${name.toUpperCase()}_URL`),
+      );
+      const store = isServiceName(pod.name) ? [`${database.address}:${port}`] : [];
+      expect([
+        pod.name,
+        await reached(machine, [...others, `${database.address}:${port}`, `${caller.address}:443`]),
+      ]).toEqual([pod.name, [...called.map((other) => placeOf(other, 8080)), ...store].sort()]);
+    }
     expect(await Promise.all(all.map(({ child }) => end(child)))).toEqual(all.map(() => 0));
   });
 });

@@ -117,7 +117,9 @@ describe.each(valuesFiles)("%s", (file) => {
       { name: "http", containerPort: config.port },
       { name: "admin", containerPort: config.admin?.port },
     ]);
-    const names = ["petstore-gateway", "petstore-gateway.petstore", "petstore-gateway.petstore.svc"];
+    const names = ["", ".petstore", ".petstore.svc", ".petstore.svc.cluster.local"].map(
+      (rest) => `petstore-gateway${rest}`,
+    );
     expect(config.allowedHosts).toEqual(isServiceName(name) ? undefined : [...names, ...(values.allowedHosts ?? [])]);
   });
 

@@ -17,6 +17,12 @@ export interface Peer {
   readonly ipBlock?: object;
 }
 
+export interface Rule {
+  readonly from?: readonly Peer[];
+  readonly to?: readonly Peer[];
+  readonly ports: readonly { readonly protocol: string; readonly port: number }[];
+}
+
 export interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
   readonly periodSeconds: number;

@@ -129,7 +129,8 @@ mongodb: { from: {{ $values.mongodb.uriSecret }}, items: [{ key: {{ .name }}, pa
 {{- end }}
 {{- if $isGateway }}
 {{- $service := printf "%s-gateway" $release.Name }}
-{{- $names := list $service (printf "%s.%s" $service $release.Namespace) (printf "%s.%s.svc" $service $release.Namespace) }}
+{{- $inNamespace := printf "%s.%s" $service $release.Namespace }}
+{{- $names := list $service $inNamespace (printf "%s.svc" $inNamespace) (printf "%s.svc.cluster.local" $inNamespace) }}
 - { name: ALLOWED_HOSTS, value: {{ concat $names $values.allowedHosts | join "," | quote }} }
 {{- end }}
 {{- if not $values.singleProcess }}
