@@ -1,5 +1,4 @@
 /** The alerts beside a real Prometheus: what they are for is done to a petstore, and they fire, and end when it is over. */
-import { execFileSync } from "node:child_process";
 import { statfsSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +11,7 @@ import { processNames } from "../../processes/names.ts";
 import { mongodMissing, startReplicaSet } from "../harness/mongod.ts";
 import { type Petstore, type PetstoreOptions, startPetstore } from "../harness/petstore.ts";
 import { type Prometheus, prometheusMissing, startPrometheus } from "../harness/prometheus.ts";
-import { smallDiskMissing } from "../harness/small-disk.ts";
+import { mountSmallDisk, smallDiskMissing } from "../harness/small-disk.ts";
 
 /** The same rules, for those who can't wait for hours. A busy machine makes a tenth of the answers slow by itself. */
 const soon: Thresholds = {
@@ -124,20 +123,14 @@ describe.skipIf(prometheusMissing)("alerts fire", () => {
   });
 
   test.skipIf(smallDiskMissing)("for a full disk", { timeout }, async () => {
-    const disk = await mkdtemp(join(tmpdir(), "petstore-"));
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]);
-    try {
-      await using watched = await startWatched({ dataDir: join(disk, "data") });
-      const load = () => watched.send("POST", "/categories", { name: `${Math.random()}` });
-      await calm(watched, load);
-      const { bavail, bsize } = statfsSync(disk);
-      writeFileSync(join(disk, "filler"), Buffer.alloc(bavail * bsize));
-      await untilFiring(watched, ["PetstoreFailing"], load);
-      await rm(join(disk, "filler"));
-      await calm(watched, load);
-    } finally {
-      execFileSync("umount", [disk]);
-      await rm(disk, { recursive: true });
-    }
+    await using disk = await mountSmallDisk(4);
+    await using watched = await startWatched({ dataDir: join(disk.dir, "data") });
+    const load = () => watched.send("POST", "/categories", { name: `${Math.random()}` });
+    await calm(watched, load);
+    const { bavail, bsize } = statfsSync(disk.dir);
+    writeFileSync(join(disk.dir, "filler"), Buffer.alloc(bavail * bsize));
+    await untilFiring(watched, ["PetstoreFailing"], load);
+    await rm(join(disk.dir, "filler"));
+    await calm(watched, load);
   });
 });

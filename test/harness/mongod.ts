@@ -54,12 +54,14 @@ export interface ReplicaSetOptions {
   readonly arguments?: readonly string[];
   /** The machines of the members, if not this one. */
   readonly machines?: readonly Machine[];
+  /** The directory that their data is put into, if not that of the system's temporary files. */
+  readonly within?: string;
 }
 
 /** Starts a replica set. Resolves when it is writable. */
 export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<ReplicaSet> {
-  const { members: count = 1, electionTimeoutMillis = 2000, machines = [] } = options;
-  const dir = mkdtempSync(join(tmpdir(), "mongod-"));
+  const { members: count = 1, electionTimeoutMillis = 2000, machines = [], within = tmpdir() } = options;
+  const dir = mkdtempSync(join(within, "mongod-"));
   const ports = await freePorts(count);
   const processes: Mongod[] = [];
   const stop = async () => {

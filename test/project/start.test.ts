@@ -1,15 +1,13 @@
 /** `npm start` on MongoDB, as somebody sees it who has not got it right yet. */
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { calculateObjectSize, serialize } from "bson";
 import { MongoClient } from "mongodb";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Run, run } from "../../packages/runtime/fixtures/run.ts";
 import { freePorts as freePortBase } from "../harness/instances.ts";
 import { ask, freePorts, mongodMissing, type ReplicaSet, startMongod, startReplicaSet } from "../harness/mongod.ts";
+import { startOldMongod } from "../harness/old-mongod.ts";
 
 const script = join(import.meta.dirname, "../../launcher/main.ts");
 const timeout = 120_000;
@@ -29,30 +27,11 @@ async function refusal(uri: string): Promise<string> {
 }
 
 test("a server that is too old is refused", { timeout }, async () => {
-  const server = createServer((socket) => {
-    socket.on("error", () => {});
-    socket.on("data", (request: Buffer) =>
-      socket.write(answerTo(request, { ok: 1, isWritablePrimary: true, minWireVersion: 0, maxWireVersion: 9 })),
-    );
-  }).listen(0, "127.0.0.1");
-  onTestFinished(() => void server.close());
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  expect(await refusal(`mongodb://127.0.0.1:${port}/`)).toMatch(
+  using server = await startOldMongod();
+  expect(await refusal(server.uri)).toMatch(
     /^The petstore can't start\. \w+: MONGODB_URI names a MongoDB that is too old: 6\.0 or newer is needed\.$/,
   );
 });
-
-/** An OP_REPLY to an OP_QUERY, and an OP_MSG to an OP_MSG: a header of 16 bytes, and then what the kind asks for. */
-function answerTo(request: Buffer, document: object): Buffer {
-  const isQuery = request.readInt32LE(12) === 2004;
-  const front = Buffer.alloc(16 + (isQuery ? 20 : 5));
-  front.writeInt32LE(front.length + calculateObjectSize(document), 0);
-  front.writeInt32LE(request.readInt32LE(4), 8);
-  front.writeInt32LE(isQuery ? 1 : 2013, 12);
-  if (isQuery) front.writeInt32LE(1, 32);
-  return Buffer.concat([front, serialize(document)]);
-}
 
 describe.skipIf(mongodMissing)("with real servers", () => {
   test("a standalone server is refused", { timeout }, async () => {
