@@ -1,5 +1,5 @@
 /** The one place that loads OpenTelemetry, where traces are on. */
-import type { Runtime } from "@petstore/runtime/clock";
+import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import type { Tracing } from "./tracing.ts";
 
 export interface TracingConfig {
@@ -18,7 +18,7 @@ export interface TracingConfig {
   };
 }
 
-export type TracingDeps = Pick<Runtime, "clock" | "random" | "sleep" | "log">;
+export type TracingDeps = Pick<Runtime, "clock" | "random" | "sleep" | "log"> & WallTime;
 
 /** Undefined where traces are off. The receiver is the one that OTEL_EXPORTER_OTLP_ENDPOINT and its siblings name. */
 export async function openTracing(config: TracingConfig | undefined, deps: TracingDeps): Promise<Tracing | undefined> {

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { diag } from "@opentelemetry/api";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
@@ -30,7 +31,7 @@ describe("a caller's trace", () => {
   test("goes on, with what others note of it", () => {
     const { context, spans } = begun("stranger", { ...sampled, tracestate: "foo=1" });
     expect(context).toMatchObject({ traceId: TRACE, state: "foo=1" });
-    expect(spans).toMatchObject([{ name: "work", kind: "server", traceId: TRACE, parentId: SPAN }]);
+    expect(spans).toMatchObject([{ name: "work", kind: "server", traceId: TRACE, parentId: SPAN, state: "foo=1" }]);
     expect(spans[0]?.spanId).toBe(context?.spanId);
     expect(context?.spanId).not.toBe(SPAN);
   });
@@ -74,6 +75,19 @@ test("a part of the traces is recorded, whatever id a caller has chosen", () => 
   const headers: Record<string, string> = { traceparent: `00-${"0".repeat(31)}1-${SPAN}-01` };
   const isRecorded = () => tracing.accept((name) => headers[name], "stranger") !== undefined;
   expect([isRecorded(), isRecorded()]).toEqual([true, false]);
+});
+
+test("a span lasts from its begin to its end", async () => {
+  const { tracing, spans } = recordedTracing();
+  const before = Date.now();
+  const span = tracing.start("work", "internal", undefined);
+  await setTimeout(30);
+  span.end();
+  const [{ startedAt, endedAt } = expect.unreachable()] = spans();
+  expect(startedAt).toBeGreaterThanOrEqual(before);
+  // A timer may fire a millisecond early, and the clock be set.
+  expect(endedAt - startedAt).toBeGreaterThan(28);
+  expect(Math.abs(endedAt - Date.now())).toBeLessThan(60_000);
 });
 
 test("work may lead to other traces, and fail", () => {

@@ -1,41 +1,22 @@
 /** Spans by OpenTelemetry's SDK, sent by its OTLP exporter, which reads its own OTEL_EXPORTER_OTLP_* variables. */
-import {
-  type Span as ApiSpan,
-  createTraceState,
-  DiagLogLevel,
-  diag,
-  ROOT_CONTEXT,
-  type SpanContext,
-  SpanKind,
-  SpanStatusCode,
-  TraceFlags,
-  trace,
-} from "@opentelemetry/api";
+import { DiagLogLevel, diag } from "@opentelemetry/api";
 import { setGlobalErrorHandler } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { resourceFromAttributes } from "@opentelemetry/resources";
-import {
-  AlwaysOnSampler,
-  BatchSpanProcessor,
-  RandomIdGenerator,
-  type SpanProcessor,
-  TracerProvider,
-} from "@opentelemetry/sdk-trace";
-import { readTraceparent, readTracestate, TRACEPARENT, TRACESTATE, type TraceContext } from "./context.ts";
-import { ATTR_ERROR_TYPE } from "./names.ts";
+import { BatchSpanProcessor, RandomIdGenerator, type SpanProcessor } from "@opentelemetry/sdk-trace";
+import { readTraceparent, readTracestate, TRACEPARENT, TRACESTATE } from "./context.ts";
 import type { TracingConfig, TracingDeps } from "./open.ts";
-import type { Attributes, Span, Tracing } from "./tracing.ts";
+import { Recorded, type Source } from "./recorded.ts";
+import type { Tracing } from "./tracing.ts";
 
 /** Milliseconds between two lines of the log about a receiver that does not take what it gets. */
 const LOG_EVERY_MS = 60_000;
 /** Time for what was recorded last, at the end of a process, in milliseconds. */
 const FLUSH_MS = 2_000;
 
-const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
-
 export function createTracing(
   { followsCallers, ratio, resource, batches }: TracingConfig,
-  { clock, random, sleep, log }: TracingDeps,
+  { clock, wallClock, random, sleep, log }: TracingDeps,
   given?: SpanProcessor,
 ): Tracing {
   let toldAt = Number.NEGATIVE_INFINITY;
@@ -55,16 +36,7 @@ export function createTracing(
   // Not before the logger is set: it warns about its settings.
   const processor = given ?? new BatchSpanProcessor({ ...batches, exporter: new OTLPTraceExporter() });
   const ids = new RandomIdGenerator();
-  /** The id of the trace that the next span begins. */
-  let next = "";
-  const provider = new TracerProvider({
-    resource: resourceFromAttributes(resource),
-    // What is not recorded does not come here.
-    sampler: new AlwaysOnSampler(),
-    idGenerator: { generateTraceId: () => next, generateSpanId: () => ids.generateSpanId() },
-    spanProcessors: [processor],
-  });
-  const tracer = provider.getTracer("petstore");
+  const source: Source = { resource: resourceFromAttributes(resource), processor, wallClock };
 
   return {
     accept(header, sender, begun) {
@@ -79,49 +51,17 @@ export function createTracing(
       return { traceId: parent.traceId, spanId: parent.spanId, state: readTracestate(header(TRACESTATE)) };
     },
 
-    start(name, kind, origin = { traceId: ids.generateTraceId() }, attributes = {}, links = []) {
-      const { traceId, spanId, state } = origin;
-      next = traceId;
-      const parent =
-        spanId === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, inSdk({ traceId, spanId, state }));
-      const options = { kind: kinds[kind], attributes, links: links.map((link) => ({ context: inSdk(link) })) };
-      return new Recorded(tracer.startSpan(name, options, parent), state);
+    start(name, kind, { traceId, spanId, state } = { traceId: ids.generateTraceId() }, attributes, links = []) {
+      const context = { traceId, spanId: ids.generateSpanId(), state };
+      const span = new Recorded(source, name, kind, context, spanId, attributes);
+      for (const link of links) span.link(link);
+      return span;
     },
 
     async close() {
       const over = new AbortController();
-      const flushed = provider.shutdown().catch(tell);
+      const flushed = processor.shutdown().catch(tell);
       await Promise.race([flushed, sleep(FLUSH_MS, over.signal)]).finally(() => over.abort());
     },
   };
-}
-
-const inSdk = ({ traceId, spanId, state }: TraceContext): SpanContext => ({
-  traceId,
-  spanId,
-  traceFlags: TraceFlags.SAMPLED,
-  ...(state !== undefined && { traceState: createTraceState(state) }),
-});
-
-class Recorded implements Span {
-  readonly context: TraceContext;
-  readonly #span: ApiSpan;
-
-  constructor(span: ApiSpan, state: string | undefined) {
-    const { traceId, spanId } = span.spanContext();
-    this.context = { traceId, spanId, state };
-    this.#span = span;
-  }
-  set(attributes: Attributes): void {
-    this.#span.setAttributes(attributes);
-  }
-  link(to: TraceContext): void {
-    this.#span.addLink({ context: inSdk(to) });
-  }
-  fail(type: string): void {
-    this.#span.setAttribute(ATTR_ERROR_TYPE, type).setStatus({ code: SpanStatusCode.ERROR });
-  }
-  end(): void {
-    this.#span.end();
-  }
 }
