@@ -68,6 +68,22 @@ function tryAll(engine: Engine): void {
     expect(await look(place)).toEqual([]);
   });
 
+  test("a guard that a crash left closed is opened by the next pet", async () => {
+    const place = await engine.place();
+    const make: Damage["make"] = ({ change }) =>
+      change(
+        "deletion_guards",
+        ({ _id }) => _id === 1,
+        (doc) => ({ ...doc, closed: true, endedOn: 30_000 }),
+      );
+    await engine.damaged(place, { service: "pet", make });
+    expect(await look(place)).toEqual([]);
+    await withServices(place, async ({ pathTo }) => {
+      const { pet } = await createClient(PetService, pathTo("pet")).createPet({ pet: { name: "Bea", categoryId: 1n } });
+      expect(pet?.categoryId).toBe(1n);
+    });
+  });
+
   test.each(damages)("$title: $finds.invariant, $finds.repair", async (damage) => {
     const place = await engine.place();
     await engine.damaged(place, damage);

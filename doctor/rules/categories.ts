@@ -1,7 +1,6 @@
 /** What must hold within a category, and between it and the deletion guard that Pet has for it. Pure. */
 import { keep, put } from "@petstore/store/port";
 import { type CategoryDoc, nameOf } from "../../services/category/model.ts";
-import { knowDeletion } from "../../services/category/rules.ts";
 import type { DeletionGuardDoc } from "../../services/pet/model.ts";
 import { byWorkers, type Finding, finding } from "../findings.ts";
 import { contradictions, derivedName } from "./contradictions.ts";
@@ -27,12 +26,11 @@ export function wrongInCategory(doc: CategoryDoc): Finding[] {
 export function wrongInGuard(guard: DeletionGuardDoc, category: CategoryDoc | undefined): Finding[] {
   const { _id, closed, op } = guard;
   const ids = [`guard/${_id}`, `category/${_id}`];
-  if (closed && category?.state === "ACTIVE") {
+  // Of the category's present deletion, or of one that it learns of: the next pet opens a guard that a crash has left closed.
+  if (closed && category?.state === "ACTIVE" && category.op > op) {
     const detail = "The guard keeps pets out of a category that is not being deleted.";
-    const mend: Finding["mend"] = async ({ categories, guards }) => {
-      await categories.update(_id, knowDeletion(op));
-      await guards.update(_id, (now) => (now?.op === op ? put({ ...now, closed: false }, undefined) : keep(undefined)));
-    };
+    const mend: Finding["mend"] = ({ guards }) =>
+      guards.update(_id, (now) => (now?.op === op ? put({ ...now, closed: false }, undefined) : keep(undefined)));
     return [finding("closed-guard", ids, detail, { mend, of: op })];
   }
   if (closed || (category && category.state !== "DELETED")) return [];
