@@ -22,8 +22,8 @@ const replica = (place: string) => ({
   },
 });
 const services = [
-  { name: "pet", replicas: [replica("pet-1")] },
-  { name: "order", replicas: [replica("order-1"), replica("order-2")] },
+  { name: "pet", replicas: () => [replica("pet-1")] },
+  { name: "order", replicas: () => [replica("order-1"), replica("order-2")] },
 ];
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;

@@ -11,7 +11,7 @@ const PATIENCE_MS = 900;
 const probe = { config: { answersAnyHost: true } };
 
 export interface ReadinessOptions extends Pick<Runtime, "clock"> {
-  readonly services: readonly { readonly name: string; readonly replicas: readonly Pick<Replica, "isServing">[] }[];
+  readonly services: readonly { readonly name: string; replicas(): readonly Pick<Replica, "isServing">[] }[];
   /** False from the moment the gateway is told to stop: no more requests are to be sent to it. */
   readonly isAccepting: () => boolean;
 }
@@ -19,10 +19,10 @@ export interface ReadinessOptions extends Pick<Runtime, "clock"> {
 /** What `/readyz` answers. */
 export function createReadiness({ services, isAccepting, clock }: ReadinessOptions) {
   /**
-   * Names replicas by their position in the list of addresses (pet-1, pet-2): the addresses themselves are not public.
+   * Names replicas by their position among the addresses (pet-1, pet-2), which are not public themselves.
    */
   async function look({ name, replicas }: ReadinessOptions["services"][number]) {
-    const serving = await Promise.all(replicas.map((replica) => replica.isServing(PATIENCE_MS)));
+    const serving = await Promise.all(replicas().map((replica) => replica.isServing(PATIENCE_MS)));
     if (!serving.includes(true)) return { failing: [name], degraded: [] };
     return { failing: [], degraded: serving.flatMap((serves, i) => (serves ? [] : [`${name}-${i + 1}`])) };
   }

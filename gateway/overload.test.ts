@@ -40,7 +40,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
   const admission = createAdmission({ clock: () => 0 });
   const all = servedInProcess(PetService, Object.fromEntries(rpcs));
   const services = [{ desc: PetService, transport: withAdmission(all, admission, errors), admission }];
-  const serving = [{ name: "pet", replicas: [{ isServing: async () => true }] }];
+  const serving = [{ name: "pet", replicas: () => [{ isServing: async () => true }] }];
   gateway = await startGateway(
     PetService,
     {},

@@ -15,7 +15,7 @@ export function pathsInMemory(
   const inMemory = (name: ServiceName) => inProcessTransport(() => pick(services(), name).dispatcher);
   return (name) => ({
     ...pipeline(withSpans(inMemory(name), tracing), { errors, callEnded: metrics.called, ...time }),
-    replicas: [{ isServing: async () => pick(services(), name).health.isServing() }],
+    replicas: () => [{ isServing: async () => pick(services(), name).health.isServing() }],
   });
 }
 

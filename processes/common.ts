@@ -4,6 +4,7 @@ import { measureNode } from "@petstore/metrics/node";
 import { openAuthentication } from "@petstore/rpc/auth/open";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
+import type { Replica } from "@petstore/rpc/client/replica";
 import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
 import type { InForce } from "@petstore/runtime/in-force";
@@ -55,7 +56,7 @@ export async function openCommon(config: CommonConfig, stack: AsyncDisposableSta
 
 /** The way to a service, and what `/readyz` asks of it. */
 export type PathTo = (service: ServiceName) => Pick<ServiceTransport, "unary" | "stream"> & {
-  readonly replicas: readonly Pick<ServiceTransport["replicas"][number], "isServing">[];
+  replicas(): readonly Pick<Replica, "isServing">[];
 };
 
 /** The ways to services that are processes of their own; the stack closes them. */

@@ -12,6 +12,9 @@ const root = join(import.meta.dirname, "..");
 const dir = await mkdtemp(join(tmpdir(), "open-files-"));
 afterAll(() => rm(dir, { recursive: true }));
 
+/** The prefix of a command that may have so many files open. */
+const openFiles = (count: number) => ["sh", "-c", 'ulimit -n "$0" && exec "$@"', `${count}`];
+
 /** Connections that send nothing. Resolves when each was accepted or reset. */
 async function connectIdle(port: number, count: number): Promise<void> {
   const sockets: Socket[] = [];
@@ -29,7 +32,7 @@ test("callers are served while more connections are idle than files may be open,
 }, async () => {
   const port = await freePorts();
   const env = { PORT_BASE: `${port}`, DATA_DIR: dir, PATH: process.env.PATH ?? "" };
-  await using it = run([join(root, "launcher/main.ts")], env, false, 256);
+  await using it = run([join(root, "launcher/main.ts")], env, false, openFiles(256));
   await it.printed(/is ready/);
   expect(it.output().match(/^.*ulimit -n.*$/gm)).toEqual([
     expect.stringMatching(/^This process may have 256 files open .*: it takes 96 connections and 96 streams\. /),
@@ -43,13 +46,13 @@ test("callers are served while more connections are idle than files may be open,
 
 test("a process that is started alone says it itself", { timeout }, async () => {
   const env = { PORT: "0", INTERNAL_SECRET: "0123456789abcdef0123456789abcdef" };
-  await using it = run([join(root, "gateway/main.ts")], env, false, 256);
+  await using it = run([join(root, "gateway/main.ts")], env, false, openFiles(256));
   await it.printed(/"level":"warn".*"This process may have 256 files open \(ulimit -n\)/);
   await it.printed(/ready at/);
 });
 
 test("a start with next to no files is refused in one line", { timeout }, async () => {
-  await using it = run([join(root, "launcher/main.ts")], { DATA_DIR: dir }, false, 70);
+  await using it = run([join(root, "launcher/main.ts")], { DATA_DIR: dir }, false, openFiles(70));
   expect(await it.ended).toBe(1);
   expect(it.output()).toMatch(/^The petstore can't start\. This process may have 70 files open [^\n]*\n$/);
 });

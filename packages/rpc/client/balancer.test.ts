@@ -42,6 +42,7 @@ beforeEach(() => {
 
 const replica = (url: string): Replica => ({
   url,
+  address: undefined,
   transport: {
     unary: async (method: DescMethodUnary) => {
       called.push(url);
@@ -72,6 +73,7 @@ const replica = (url: string): Replica => ({
     questions.push(url);
     return silent.has(url);
   },
+  streams: () => 0,
   close: () => {},
 });
 

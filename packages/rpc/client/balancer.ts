@@ -40,18 +40,19 @@ export function createBalancer(
   replicas: readonly Replica[],
   { clock, random, sleep }: Pick<Runtime, "clock" | "random" | "sleep">,
 ) {
-  const members = replicas.map(
-    (replica): Member => ({
-      replica,
-      failure: undefined,
-      calls: new InFlight(),
-      unansweredSince: undefined,
-      isWatched: false,
-      isDoubted: false,
-    }),
-  );
-  const memberOf = (replica: Replica) => members.find((one) => one.replica === replica) as Member;
+  /** Also of replicas that were removed, as long as somebody uses them. */
+  const known = new WeakMap<Replica, Member>();
+  const memberOf = (replica: Replica) => known.get(replica) as Member;
+  let members = replicas.map(add);
   let turn = 0;
+
+  function add(replica: Replica): Member {
+    const calls: Member["calls"] = new InFlight();
+    const state = { failure: undefined, calls, unansweredSince: undefined, isWatched: false, isDoubted: false };
+    const member = { replica, ...state };
+    known.set(replica, member);
+    return member;
+  }
 
   /** Checks a replica's health. This needs no timer: it happens when the next call could use the replica. */
   async function ask(member: Member, failure: NonNullable<Member["failure"]>): Promise<void> {
@@ -83,7 +84,7 @@ export function createBalancer(
     member.failure = failure;
     for (const onSilence of member.calls.all()) onSilence();
     do await sleep(UNANSWERED_MS);
-    while (await member.replica.isSilent());
+    while (members.includes(member) && (await member.replica.isSilent()));
     failure.isSilent = false;
     failure.askAt = clock();
   }
@@ -112,8 +113,21 @@ export function createBalancer(
   }
 
   return {
-    /** How many replicas there are. */
-    size: members.length,
+    /** Whether there is a replica that was not tried. */
+    hasOther: (tried: ReadonlySet<Replica>): boolean => members.some(({ replica }) => !tried.has(replica)),
+    /** Changes which these are. One that joins is skipped until it says that it serves, as one that was started again. */
+    set(replicas: readonly Replica[]): void {
+      members = replicas.map((replica) => {
+        const member = known.get(replica) ?? add(replica);
+        if (!members.includes(member)) fail(member);
+        return member;
+      });
+    },
+    /** Whether calls to a replica, other than streams that have begun, are under way. */
+    isBusy(replica: Replica): boolean {
+      const { calls, isWatched } = memberOf(replica);
+      return calls.size > 0 || isWatched;
+    },
     /**
      * The next replica in turn that was not tried. A replica that is not ready is chosen only if there is no other, and a
      * silent one never; undefined if none is left.

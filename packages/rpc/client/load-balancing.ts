@@ -10,14 +10,17 @@ import { neverRan, notMade, translating, wayBroke } from "./failed-call.ts";
 import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 
+export interface LoadBalancingDeps extends Pick<Runtime, "clock"> {
+  readonly errors: ErrorCatalogue;
+  /** Looks for replicas that have joined, within so many milliseconds. */
+  readonly lookAgain?: ((ms: number) => Promise<void>) | undefined;
+}
+
 /**
  * Unary calls of one tick go to the same replica, a stream to the next one. A call that certainly never ran is sent to the
  * next replica, and so is a repeatable call if its replica turns out to be silent before it answers or begins the stream.
  */
-export function withLoadBalancing(
-  balancer: Balancer,
-  { clock, errors }: Pick<Runtime, "clock"> & { readonly errors: ErrorCatalogue },
-): Transport {
+export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain }: LoadBalancingDeps): Transport {
   const { reasonOf } = errors;
   let current: Replica | undefined;
   const ofThisTick = (): Replica | undefined => {
@@ -33,6 +36,11 @@ export function withLoadBalancing(
     !signal?.aborted && !wayBroke(error, errors, signal) && !(error.code === Code.DeadlineExceeded && !reasonOf(error));
   const doubt = (replica: Replica, error: ConnectError): void => {
     if (reasonOf(error)?.reason === "UNAVAILABLE") balancer.doubted(replica);
+  };
+  /** Whether a replica is left. If all were tried in vain, others may have taken their place. */
+  const isLeft = async (tried: ReadonlySet<Replica>, ms: number): Promise<boolean> => {
+    if (!balancer.hasOther(tried)) await lookAgain?.(ms);
+    return balancer.hasOther(tried);
   };
   return {
     async stream(method, signal, timeoutMs, headers, input, contextValues) {
@@ -65,8 +73,8 @@ export function withLoadBalancing(
           const isSilent = silence.signal.aborted;
           const error = isSilent ? silent(replica) : noted(thrown);
           end(provesPresence(error, signal));
-          if (!isLost(error) || !messages || !(isSilent || neverRan(error)) || tried.size === balancer.size)
-            throw error;
+          const mayGoOn = isLost(error) && messages && (isSilent || neverRan(error));
+          if (!mayGoOn || !(await isLeft(tried, deadline.remaining()))) throw error;
         }
       }
     },
@@ -106,7 +114,8 @@ export function withLoadBalancing(
           }
           if (error === isSilent) inDoubt = error;
           else balancer.failed(replica);
-          if ((error !== isSilent && !neverRan(error)) || tried.length === balancer.size) throw inDoubt ?? error;
+          const mayGoOn = error === isSilent || neverRan(error);
+          if (!mayGoOn || !(await isLeft(new Set(tried), deadline.remaining()))) throw inDoubt ?? error;
         }
       }
     },

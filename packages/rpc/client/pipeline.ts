@@ -6,12 +6,12 @@ import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { CallEnded } from "../call-ended.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { createBalancer } from "./balancer.ts";
 import { limitCalls } from "./call-limit.ts";
 import { withDurations } from "./durations.ts";
 import { withAmbiguousFailures } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import { openReplica, type ReplicaOptions } from "./replica.ts";
+import { type Lookup, openReplicas } from "./replicas.ts";
 import { withRetry } from "./retry.ts";
 
 export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
@@ -31,8 +31,9 @@ export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
 export interface ServiceTransportOptions
   extends PipelineDeps,
     Pick<ReplicaOptions, "secret" | "certificates" | "link" | "log" | "tracing"> {
-  /** The addresses of all replicas of the service, such as "http://127.0.0.1:8081"; at least one. */
+  /** Where all replicas of the service are, such as "http://127.0.0.1:8081"; at least one. A host name may stand for several. */
   readonly urls: readonly string[];
+  readonly lookup?: Lookup | undefined;
 }
 
 export type ServiceTransport = ReturnType<typeof createServiceTransport>;
@@ -40,6 +41,7 @@ export type ServiceTransport = ReturnType<typeof createServiceTransport>;
 /** A transport to one service. It connects when it is first used. */
 export function createServiceTransport({
   urls,
+  lookup,
   secret,
   certificates,
   link,
@@ -49,10 +51,7 @@ export function createServiceTransport({
 }: ServiceTransportOptions) {
   const limit = limitCalls(deps.errors);
   const options = { secret, certificates, limit, link, log, tracing, clock: deps.clock };
-  const replicas = urls.map((url) => openReplica(url, options));
-  const balanced = withLoadBalancing(createBalancer(replicas, deps), deps);
-  const close = () => {
-    for (const replica of replicas) replica.close();
-  };
-  return { ...pipeline(balanced, deps), replicas, close };
+  const open = (url: string, address?: string) => openReplica(url, { ...options, address });
+  const { balancer, ...all } = openReplicas({ urls, open, lookup, log, ...deps });
+  return { ...pipeline(withLoadBalancing(balancer, { ...deps, lookAgain: all.lookAgain }), deps), ...all };
 }

@@ -103,7 +103,7 @@ test("one that takes calls and answers nothing is silent: it is found out once, 
   for (const failure of await Promise.all([call(), call(), call()]))
     expect(failure).toMatchObject({ code: Code.Unavailable });
   expect(await call()).toMatchObject({ rawMessage: "CategoryService does not answer now. Try again in a second." });
-  expect(await transport.replicas[0]?.isSilent()).toBe(true);
+  expect(await transport.replicas()[0]?.isSilent()).toBe(true);
 });
 
 test("no call is forgotten while a connection is lost that was being verified", { timeout: 60_000 }, async () => {

@@ -24,6 +24,8 @@ const CHECK_MS = 1000;
 export type Replica = ReturnType<typeof openReplica>;
 
 export interface ReplicaOptions {
+  /** One of the addresses of the host in the URL. By default Node looks the host up for each connection. */
+  readonly address?: string | undefined;
   /** Proves, if no certificate does, that this process may call internal services and name the caller that it calls for. */
   readonly secret?: string | undefined;
   /** The certificate to present at an https address, and the CAs that verify the replica. By default none, and Node's CAs. */
@@ -31,7 +33,7 @@ export interface ReplicaOptions {
   /** Several replicas may share it. */
   readonly limit: CallLimit;
   readonly clock: Clock;
-  readonly log?: Pick<Logger, "warn"> | undefined;
+  readonly log?: Pick<Logger, "info" | "warn"> | undefined;
   /** Whether unary calls go over a link, if the replica supports it. True by default. */
   readonly link?: boolean | undefined;
   /** Records a span for each call. */
@@ -45,7 +47,7 @@ const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
 
 /** Connects when it is first called. */
 export function openReplica(url: string, options: ReplicaOptions) {
-  const { secret, certificates, limit, clock, link = true, log, tracing } = options;
+  const { address, secret, certificates, limit, clock, link = true, log, tracing } = options;
   let loggedAt = Number.NEGATIVE_INFINITY;
   // Callers get only UNAVAILABLE, and the cause does not go away by itself.
   const logUnverified = (problem: string) => {
@@ -56,7 +58,7 @@ export function openReplica(url: string, options: ReplicaOptions) {
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
   const connected = (windowBytes: number) => {
     const connections = new Http2SessionManager(url, pings, {
-      createConnection: connectInTime,
+      createConnection: (to, how) => connectInTime(to, how, address),
       settings: { initialWindowSize: windowBytes },
       // The default, but NODE_TLS_REJECT_UNAUTHORIZED can't switch it off.
       rejectUnauthorized: true,
@@ -98,6 +100,7 @@ export function openReplica(url: string, options: ReplicaOptions) {
   const limited = link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit);
   return {
     url,
+    address,
     transport: withSpans(limited, tracing, url),
     /** Whether it reports SERVING; also false if it does not answer in time. Never rejects. */
     isServing: (timeoutMs = CHECK_MS): Promise<boolean> =>
@@ -111,6 +114,8 @@ export function openReplica(url: string, options: ReplicaOptions) {
         () => false,
         (error) => ConnectError.from(error).code === Code.DeadlineExceeded,
       ),
+    /** How many streams are open, other than the calls of unary RPCs. */
+    streams: forStreams.sessions.open,
     close(): void {
       connections.abort();
       forStreams.connections.abort();
@@ -146,26 +151,31 @@ async function remembered<T>(sessions: Http2SessionManager, ask: () => Promise<T
 }
 
 /**
- * Adds four things to the sessions that connect-node 2.2 lacks. It remembers the requests that wait for a connection. It marks
+ * Adds five things to the sessions that connect-node 2.2 lacks. It remembers the requests that wait for a connection. It marks
  * the errors of requests that no server worked on, which otherwise look like those of a lost reply. It listens to the last
  * error of a connection, which would end the process if a GOAWAY had closed the connection and a request came before that
- * error (connect-es issue 1768). And it leaves a connection before its stream numbers run out. `leave` makes the next request
- * open a new connection; requests under way end on the old one.
+ * error (connect-es issue 1768). It leaves a connection before its stream numbers run out. And it counts the streams that are
+ * open, on connections that were left, too. `leave` makes the next request open a new connection; requests under way end on
+ * the old one.
  */
 function watched(
   sessions: Http2SessionManager,
   logUnverified: (problem: string) => void,
-): NonNullable<GrpcTransportOptions["sessionManager"]> & { leave(): void } {
+): NonNullable<GrpcTransportOptions["sessionManager"]> & { leave(): void; open(): number } {
   let newest: Http2Session | undefined;
+  let open = 0;
   // By itself Node leaves the brackets of an IPv6 address out, which servers refuse.
   const { host } = new URL(sessions.authority);
   return {
     authority: sessions.authority,
     leave: () => newest?.close(),
+    open: () => open,
     async request(method, path, headers, options) {
       try {
         const ask = () => sessions.request(method, path, { ...headers, ":authority": host }, options);
         const stream = await remembered(sessions, ask);
+        open++;
+        stream.once("close", () => open--);
         stream.once("error", (error) => stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && markNeverRan(error));
         if (stream.session && !guarded.has(stream.session)) {
           guarded.add(stream.session);

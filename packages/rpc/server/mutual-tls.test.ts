@@ -55,6 +55,7 @@ interface Shown {
   readonly link?: boolean;
   readonly clock?: () => number;
   readonly log?: ServiceTransportOptions["log"];
+  readonly lookup?: ServiceTransportOptions["lookup"];
 }
 
 /** Another process of the system, with what it shows. */
@@ -168,16 +169,32 @@ test("the secret is enough where both are asked for, so that one can take the pl
   expect((await ask((await processAt(url)).transport)).state).toBe(CategoryState.ACTIVE);
 });
 
+test("the certificate at each address of a host name has to be for the name, and one for the address is not enough", async () => {
+  const lookup = async () => ["127.0.0.1"];
+  const called = async (pair: Pair) => {
+    const { port } = new URL((await start(undefined, pair)).url);
+    const { transport } = await processAt(`https://category.shop.test:${port}`, { lookup });
+    await expect.poll(() => transport.replicas()[0]?.address).toBe("127.0.0.1");
+    return ask(transport);
+  };
+  const named = await pairOf(authority, { names: ["category.shop.test", PEER_NAME] });
+  expect((await called(named)).state).toBe(CategoryState.ACTIVE);
+  seen.splice(0);
+  // The other one is for localhost and 127.0.0.1.
+  expect(await refusal(called(own))).toMatch(/can't be reached now/);
+  expect(seen).toEqual([]);
+});
+
 test("a process calls nobody whose certificate is from another authority, or for another host", async () => {
   const { url } = await start();
   const warned: object[] = [];
-  const log = { warn: (entry: object) => void warned.push(entry) };
+  const log = { info: () => {}, warn: (entry: object) => void warned.push(entry) };
   const { transport } = await processAt(url, { trusts: (await newAuthority("another")).cert, log });
-  const replica = transport.replicas[0];
+  const replica = transport.replicas()[0];
   expect(await refusal(ask(replica?.transport as Transport))).toMatch(/no connection to .*(certificate|issuer)/);
   const elsewhere = await start(undefined, await pairOf(authority, { names: ["elsewhere", PEER_NAME] }));
   await refusal(ask(replica?.transport as Transport));
-  const [other] = (await processAt(elsewhere.url, { log })).transport.replicas;
+  const [other] = (await processAt(elsewhere.url, { log })).transport.replicas();
   expect(await refusal(ask(other?.transport as Transport))).toMatch(/no connection to .*does not match/);
   expect(seen).toEqual([]);
   // Callers are not told, so the operator is, and not for every call.
