@@ -1,5 +1,5 @@
 /** Shows one call as it is made with other tools. */
-import { type DescMethod, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { type DescMethod, type Message, toJson } from "@bufbuild/protobuf";
 import { type HttpRequest, httpRequest, operationOf, requestText } from "./http.ts";
 import { type Exact, httpJson, textOf } from "./json.ts";
 
@@ -61,7 +61,7 @@ const PORTS: Readonly<Record<string, number>> = { pet: 1, category: 2, order: 3,
 function rpcForms(method: DescMethod, request: Message, { baseUrl, isAsking }: Place): Form[] {
   const rpc = `${method.parent.typeName}/${method.name}`;
   const message = toJson(method.input, request);
-  const json = quoted(spaced(message));
+  const json = quoted(JSON.stringify(message));
   const { protocol, hostname, port } = new URL(baseUrl);
   const isTls = protocol === "https:";
   const own = Number(port || (isTls ? 443 : 80)) + (PORTS[/^petstore\.(\w+)\./.exec(rpc)?.[1] ?? ""] ?? 0);
@@ -116,8 +116,6 @@ function literal(value: Exact): string {
   const members = Object.entries(value).map(([name, each]) => `${name}: ${literal(each)}`);
   return members.length > 0 ? `{ ${members.join(", ")} }` : "{}";
 }
-
-const spaced = (value: JsonValue): string => textOf(value as never);
 
 /** Quoted for a shell, if needed. */
 const quoted = (text: string): string => (/^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

@@ -92,7 +92,7 @@ export function httpError(reason: string, message: string): HttpAnswer {
 export function requestText({ verb, target, headers, body }: HttpRequest, host: string): string {
   const lines = [`${verb} ${target} HTTP/1.1`, `Host: ${host}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   if (body === undefined) return lines.join("\n");
-  return `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, "")}`;
+  return `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, 2)}`;
 }
 
 const phraseOf = (status: number): string => `${status} ${phrases[status] ?? ""}`.trim();
@@ -101,5 +101,5 @@ export function answerText({ status, headers, body }: HttpAnswer): string {
   const lines = [`HTTP/1.1 ${phraseOf(status)}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   return body === undefined
     ? lines.join("\n")
-    : `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, "")}`;
+    : `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, 2)}`;
 }
