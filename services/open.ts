@@ -15,12 +15,11 @@ import { listenAdvice } from "../processes/listen-advice.ts";
 import { METRICS } from "../processes/metrics.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createService } from "./create.ts";
-import { measured } from "./measured-store.ts";
+import { observed } from "./observed-store.ts";
 import { createCensus } from "./records/census.ts";
 import type { Deps } from "./records/deps.ts";
 import { RETENTION } from "./records/retention.ts";
 import { storeFailureOf } from "./records/store-failure.ts";
-import { tracedStore } from "./records/traced-store.ts";
 import { showService } from "./shown.ts";
 import { addStored } from "./stored.ts";
 
@@ -90,7 +89,7 @@ export async function openService(
   stack.defer(() => opened.close());
   if (opened.inspection) addStored(admin.routes, name, config.dataDir, opened.inspection);
   const system = config.mongodbUri === undefined ? "sqlite" : "mongodb";
-  const store = tracedStore(measured(opened, { system, namespace: name }, metrics), tracing, system);
+  const store = observed(opened, { system, namespace: name }, metrics, tracing);
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
   const deps: Deps = { store, log, tracing, ...time, retention, failpoint };
   const service = await createService(name, deps, pathTo);

@@ -4,8 +4,7 @@ import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstor
 import { namedSchema } from "../records/folded-names.ts";
 import { members } from "../records/members.ts";
 import type { Sagas } from "../records/on-behalf.ts";
-import { type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
-import { traceparentOf } from "../records/traced-store.ts";
+import { type StoredRecord, toEtag, traceparentOf, whileVisible } from "../records/record.ts";
 
 /** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});

@@ -7,8 +7,7 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../records/members.ts";
-import { recordSchema, statusSchema, toEtag, toPetStatus, whileVisible } from "../records/record.ts";
-import { traceparentOf } from "../records/traced-store.ts";
+import { recordSchema, statusSchema, toEtag, toPetStatus, traceparentOf, whileVisible } from "../records/record.ts";
 import { HELD_MAP, SETTLED_MAP, TRACES_MAP } from "./order-map.ts";
 
 /** The members of an inventory entry that clients set. */

@@ -5,8 +5,7 @@ import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../records/errors.ts";
 import { members } from "../records/members.ts";
-import { idOr, recordSchema, type StoredRecord, toEtag, whileVisible } from "../records/record.ts";
-import { traceparentOf } from "../records/traced-store.ts";
+import { idOr, recordSchema, type StoredRecord, toEtag, traceparentOf, whileVisible } from "../records/record.ts";
 
 /** A google.protobuf.Timestamp, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({

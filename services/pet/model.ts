@@ -12,9 +12,9 @@ import {
   statusSchema,
   toEtag,
   toPetStatus,
+  traceparentOf,
   whileVisible,
 } from "../records/record.ts";
-import { traceparentOf } from "../records/traced-store.ts";
 
 const factsSchema = s.object({ name: s.string });
 /** Fields that concern no other service: stored as the client sent them, under the names of the contract. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Message } from "@bufbuild/protobuf";
 import * as s from "@petstore/store/document-schema";
 import { type Decide, type Doc, type Infer, keep, put } from "@petstore/store/port";
+import { readTraceparent, type TraceContext } from "@petstore/trace/context";
 import { weakTagAdvice } from "connect-transcoder/policy/weak-tags";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
@@ -21,7 +22,7 @@ export const recordSchema = s.object({
   pending: s.literal([true]).optional,
   /** The caller that began what is pending (`on-behalf.ts`). Present with `pending`. */
   caller: s.string.optional,
-  /** The trace of a write, if it is recorded, and the revision that it made (`traced-store.ts`). */
+  /** The trace of a write, if it is recorded, and the revision that it made (`observed-store.ts`). */
   trace: s.object({ rev: s.int, traceparent: s.string }).optional,
   /** The day on which it became a tombstone. `expiry.ts` removes it some days later. */
   endedOn: s.int.optional,
@@ -29,6 +30,18 @@ export const recordSchema = s.object({
   format: s.intUpTo(FORMAT),
 });
 export type StoredRecord = Infer<typeof recordSchema>;
+
+/** A document that keeps the trace of its last write. */
+export interface Traced {
+  readonly rev?: number;
+  readonly trace?: StoredRecord["trace"];
+}
+
+/** The traceparent of the write that made this revision. Undefined if its trace is not recorded. */
+export const traceparentOf = ({ rev, trace }: Traced): string | undefined =>
+  trace && trace.rev === rev ? trace.traceparent : undefined;
+
+export const traceOf = (doc: Traced): TraceContext | undefined => readTraceparent(traceparentOf(doc));
 
 /** For `shown` in a schema: the part of a record that its change events show, as long as it is visible. */
 export const whileVisible =

@@ -2,7 +2,7 @@ import { background, type CallContext } from "@petstore/rpc/call";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 import type { PageStart } from "./page.ts";
-import { type Traced, traceOf } from "./traced-store.ts";
+import { type Traced, traceOf } from "./record.ts";
 import { tracedWork } from "./traced-work.ts";
 
 /** Documents that a run works on at the same time by default. */
