@@ -4,8 +4,8 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
-import type { Id } from "@petstore/store/port";
-import type { Entry } from "@petstore/store/records";
+import { Corrupt, type Id } from "@petstore/store/port";
+import { encode, type Fields, type Row } from "@petstore/store/rows";
 import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { type AllRecords, Refused } from "./places.ts";
 import type { Progress } from "./progress.ts";
@@ -47,17 +47,17 @@ export interface Source {
 export const idOf = (line: Line): Id =>
   "sequence" in line ? line.sequence : "doc" in line ? (line.doc._id as Id) : line._id;
 
-export function entryOf(line: Exclude<Line, { sequence: string }>): Entry {
-  return "doc" in line
-    ? { _id: idOf(line), doc: line.doc }
-    : { _id: line._id, bytes: Buffer.from(line.bson, "base64") };
-}
+export const rowOf = (line: Exclude<Line, { sequence: string }>): Row => ({
+  _id: idOf(line),
+  doc: "doc" in line ? encode(line.doc) : Buffer.from(line.bson, "base64"),
+});
 
 /** The members in the same order, whichever engine had them. */
-function lineOf(service: ServiceName, collection: string, entry: Entry): Line {
-  if (!("doc" in entry))
-    return { service, collection, _id: entry._id, bson: Buffer.from(entry.bytes).toString("base64") };
-  const { _id, rev, ...rest } = entry.doc;
+function lineOf(service: ServiceName, collection: string, row: Row, fields: Fields | undefined): Line {
+  if (typeof row._id !== "string" && typeof row._id !== "number")
+    throw new Corrupt(`${service} has in ${collection} a document that no petstore wrote: ${row._id}. Remove it.`);
+  if (!fields) return { service, collection, _id: row._id, bson: Buffer.from(row.doc).toString("base64") };
+  const { _id, rev, ...rest } = fields;
   return { service, collection, doc: { _id, rev, ...rest } };
 }
 
@@ -75,13 +75,13 @@ export async function linesOf(all: AllRecords): Promise<Source> {
         for (const collection of await records.collections()) {
           let after = await last?.(service, collection);
           for (let size = PAGE; size === PAGE; ) {
-            const page = await records.page(collection, after, PAGE);
-            yield page.map((entry) => lineOf(service, collection, entry));
+            const page = await records.page(collection, PAGE, after);
+            yield page.map((row) => lineOf(service, collection, row, records.fields(row)));
             after = page.at(-1)?._id;
             size = page.length;
           }
         }
-        yield [...(await records.sequences())].map(([sequence, last]) => ({ service, sequence, last }));
+        yield (await records.sequences()).map(([sequence, last]) => ({ service, sequence, last }));
       }
     },
   };

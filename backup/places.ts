@@ -14,7 +14,7 @@ import { checkTogether, IDENTITY, openAtRest, recordsIn } from "@petstore/store/
 import type { Databases } from "@petstore/store/databases";
 import { takeDirectory } from "@petstore/store/directory";
 import { StoreLocked } from "@petstore/store/port";
-import type { Records } from "@petstore/store/records";
+import type { Records } from "@petstore/store/rows";
 import { storeSettings } from "../processes/config.ts";
 import { type ServiceName, serviceNames } from "../processes/names.ts";
 

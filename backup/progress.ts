@@ -1,6 +1,5 @@
-/** Shows on standard error how far something is: on a terminal in one line, else in a line now and then. */
-
-const EVERY_MS = { terminal: 200, else: 10_000 };
+/** Shows how much of something is done, and how long the rest takes. */
+import * as shared from "../processes/progress.ts";
 
 export interface Progress extends Disposable {
   /** Adds what was done. */
@@ -9,31 +8,23 @@ export interface Progress extends Disposable {
 
 /** `unit`: what is counted, such as "records". */
 export function showProgress(title: string, total: number, unit: "records" | "bytes"): Progress {
-  const { stderr } = process;
   const startedAt = performance.now();
-  let [done, shownAt, shown] = [0, startedAt, false];
+  const shown = shared.showProgress(process.stderr, () => performance.now());
+  let done = 0;
 
-  function show(end: string): void {
+  function text(): string {
     const seconds = (performance.now() - startedAt) / 1000;
     const part = total > 0 ? Math.min(1, done / total) : 1;
-    const bar = "#".repeat(Math.round(20 * part)).padEnd(20, ".");
     const left = done > 0 ? `${Math.ceil((seconds / part) * (1 - part))} s left` : "";
-    const line = `${title} |${bar}| ${Math.floor(100 * part)}%, ${inUnits(done / seconds, unit)}/s, ${left}`;
-    stderr.write(stderr.isTTY ? `\r\x1b[K${line.slice(0, stderr.columns - 1)}${end}` : `${line}\n`);
-    shown = true;
+    return `${title}: ${Math.floor(100 * part)}%, ${inUnits(done / seconds, unit)}/s, ${left}`;
   }
 
   return {
     add(count) {
       done += count;
-      const now = performance.now();
-      if (now - shownAt < (stderr.isTTY ? EVERY_MS.terminal : EVERY_MS.else)) return;
-      shownAt = now;
-      show("");
+      shown.note(text());
     },
-    [Symbol.dispose]() {
-      if (shown) show("\n");
-    },
+    [Symbol.dispose]: shown[Symbol.dispose],
   };
 }
 

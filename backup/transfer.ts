@@ -1,5 +1,5 @@
 /** Moves records into opened stores, and proves that they are there. */
-import { entryOf, idOf, type Line, type Source } from "./lines.ts";
+import { idOf, type Line, rowOf, type Source } from "./lines.ts";
 import { type AllRecords, Refused } from "./places.ts";
 import type { Progress } from "./progress.ts";
 
@@ -15,7 +15,7 @@ export async function transfer(source: Source, to: AllRecords, progress: Progres
     for (const group of groups.values()) {
       const [first] = group as [Line];
       if ("collection" in first)
-        await storeOf(first).add(first.collection, (group as Parameters<typeof entryOf>[0][]).map(entryOf));
+        await storeOf(first).add(first.collection, (group as Parameters<typeof rowOf>[0][]).map(rowOf));
       else for (const line of group) if ("sequence" in line) await storeOf(line).setSequence(line.sequence, line.last);
     }
     progress.add(lines.length);
@@ -52,7 +52,7 @@ const GAP = 1_000_000;
 export async function moveSequencesOn(to: AllRecords): Promise<void> {
   for (const service of ["pet", "category", "order"] as const) {
     const records = to.get(service);
-    const last = (await records?.sequences())?.get(service) ?? 0;
+    const last = new Map(await records?.sequences()).get(service) ?? 0;
     await records?.setSequence(service, last + GAP);
   }
 }

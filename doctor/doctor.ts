@@ -2,11 +2,11 @@
 import type { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
 import { Corrupt } from "@petstore/store/port";
+import type { OnProgress } from "../processes/progress.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
 import type { Finding } from "./findings.ts";
 import { look, lookTwice } from "./look.ts";
-import type { OnProgress } from "./reading.ts";
 import { isSafe, repair } from "./repair.ts";
 import { isInUse, type OpenStores, openStores } from "./stores.ts";
 import { surroundings } from "./surroundings.ts";

@@ -2,12 +2,11 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { readRow } from "@petstore/store/inspection";
+import { type Inspection, readRow } from "@petstore/store/rows";
 import type { ServiceName } from "../processes/names.ts";
 import type { Proof } from "../services/proof.ts";
 import type { Question, ShownRow } from "../services/stored.ts";
 import { CannotLook } from "./errors.ts";
-import type { Inspected } from "./look.ts";
 
 /** Reading a page may have to wait for other work. In milliseconds. */
 const PATIENCE_MS = 30_000;
@@ -25,7 +24,7 @@ export async function inspectLive(
   urls: readonly string[],
   proof: Proof,
   stop?: AbortSignal,
-): Promise<Inspected> {
+): Promise<Inspection> {
   let base: string | undefined;
   async function ask<A>({ call, args }: Question): Promise<A> {
     const q = encodeURIComponent(JSON.stringify({ call, args }));
@@ -47,7 +46,7 @@ export async function inspectLive(
   const rows = async (question: Question) =>
     (await ask<ShownRow[]>(question)).map(({ doc, ...row }) => ({ ...row, doc: Buffer.from(doc, "base64") }));
 
-  await ask({ call: "last", args: [service] });
+  await ask({ call: "sequences", args: [] });
   return {
     // JSON has no undefined.
     page: (collection, limit, after) =>
@@ -59,7 +58,7 @@ export async function inspectLive(
       return found;
     },
     read: readRow,
-    last: (sequence) => ask({ call: "last", args: [sequence] }),
+    sequences: () => ask({ call: "sequences", args: [] }),
     wrongIndexes: ({ name, indexes }) => ask({ call: "wrongIndexes", args: [{ name, indexes }] }),
   };
 }

@@ -1,7 +1,9 @@
 /** One look at all that is stored: each record by itself, then beside those that it belongs to. */
-import type { Inspection, Kind } from "@petstore/store/inspection";
+
 import type { Doc, Id } from "@petstore/store/port";
+import type { Inspection, Kind } from "@petstore/store/rows";
 import { type ServiceName, serviceNames } from "../processes/names.ts";
+import type { OnProgress } from "../processes/progress.ts";
 import { CATEGORIES } from "../services/category/model.ts";
 import { MARKS as HIGHEST_ORDER } from "../services/inventory/highest-order.ts";
 import { INVENTORY } from "../services/inventory/model.ts";
@@ -13,26 +15,14 @@ import { MARKS } from "../services/records/folded-names.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
 import { byOpening, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
-import {
-  batches,
-  chunks,
-  type Item,
-  isRead,
-  joined,
-  list,
-  many,
-  type OnProgress,
-  type Source,
-  UNREADABLE,
-} from "./reading.ts";
+import { batches, chunks, type Item, isRead, joined, list, many, type Source, UNREADABLE } from "./reading.ts";
 import { wrongInCategory, wrongInGuard } from "./rules/categories.ts";
 import { wrongInEntry, wrongInReservation } from "./rules/entries.ts";
 import { wrongInKey, wrongInSequence } from "./rules/keys.ts";
 import { petOf, wrongInOrder, wrongInOrdered } from "./rules/orders.ts";
 import { wrongInMembership, wrongInPair, wrongInPet } from "./rules/pets.ts";
 
-export type Inspected = Omit<Inspection, "close">;
-export type AllInspected = Readonly<Record<ServiceName, Inspected>>;
+export type AllInspected = Readonly<Record<ServiceName, Inspection>>;
 
 export interface LookOptions {
   readonly clock: () => number;
@@ -87,8 +77,10 @@ export async function look(stores: AllInspected, { clock, progress = () => {}, m
   await lookAtCategories(looking);
   await lookAtKeys(looking, clock);
   // Behind the records: whatever has an id by now has it from the sequence.
-  for (const service of WITH_KEYS)
-    found.add(wrongInSequence(service, await stores[service].last(service), looking.highest[service]));
+  for (const service of WITH_KEYS) {
+    const last = new Map(await stores[service].sequences()).get(service) ?? 0;
+    found.add(wrongInSequence(service, last, looking.highest[service]));
+  }
   await lookAtIndexes(looking);
   return found;
 }

@@ -3,11 +3,11 @@ import { constants } from "node:os";
 import { parseArgs } from "node:util";
 import { realTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
+import { showProgress } from "../processes/progress.ts";
 import { doctorConfig } from "./config.ts";
 import { examine, mend } from "./doctor.ts";
 import { CannotLook } from "./errors.ts";
 import { around, type Finding, shownOf } from "./findings.ts";
-import { showProgress } from "./progress.ts";
 import { report } from "./report.ts";
 
 const help = `npm run -s doctor -- [options]     reads all that the petstore has stored, and names what is broken

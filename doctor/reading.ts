@@ -1,7 +1,9 @@
 /** Reads collections to their end: in pages, so that the memory is bounded however much is stored, and each list once. */
-import type { Inspection, Kind, Row } from "@petstore/store/inspection";
+
 import { Corrupt, type Doc, type Id } from "@petstore/store/port";
+import type { Inspection, Kind, Row } from "@petstore/store/rows";
 import type { ServiceName } from "../processes/names.ts";
+import type { OnProgress } from "../processes/progress.ts";
 import { byOpening, type Finding, type Findings, finding } from "./findings.ts";
 
 /** Documents that are read at once. */
@@ -16,9 +18,6 @@ export interface Item<T> {
   readonly _id: Id;
   readonly doc: Read<T>;
 }
-
-/** Called with what was read so far. */
-export type OnProgress = (text: string) => void;
 
 export interface Source<T> {
   readonly service: ServiceName;

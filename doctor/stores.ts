@@ -3,17 +3,17 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { realTime } from "@petstore/runtime/clock";
 import { takeDirectory } from "@petstore/store/directory";
-import type { Problem, StoreAtRest } from "@petstore/store/inspection";
 import { openInspection } from "@petstore/store/open";
 import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/store/port";
+import type { Problem, StoreAtRest } from "@petstore/store/rows";
 import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.ts";
+import type { OnProgress } from "../processes/progress.ts";
 import { openProof } from "../services/proof.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook } from "./errors.ts";
 import { around, byOpening, type Finding, finding } from "./findings.ts";
 import { inspectLive } from "./live.ts";
 import type { AllInspected } from "./look.ts";
-import type { OnProgress } from "./reading.ts";
 
 type Time = Pick<typeof realTime, "clock" | "sleep">;
 

@@ -2,7 +2,7 @@
 import type { realTime } from "@petstore/runtime/clock";
 import { serviceNames } from "../processes/names.ts";
 import { figuresOf } from "./findings.ts";
-import { type AllInspected, type Inspected, look, lookTwice } from "./look.ts";
+import { type AllInspected, look, lookTwice } from "./look.ts";
 import { openLive, type Ports } from "./stores.ts";
 
 const PAGE = 50;
@@ -22,7 +22,7 @@ export async function countViolations(ports: Ports, time: Pick<typeof realTime, 
 }
 
 /** The same in small pages, with a pause before each. */
-function slowly(of: Inspected, pause: () => Promise<unknown>): Inspected {
+function slowly(of: AllInspected["pet"], pause: () => Promise<unknown>): AllInspected["pet"] {
   return {
     ...of,
     async page(collection, _, after) {

@@ -13,7 +13,7 @@ function open() {
   addStored(routes, "pet", directory.path, {
     page: async (...args) => [{ _id: args.length, doc: Uint8Array.of(1, 2, 3), indexed: { visible: true } }],
     many: async () => [],
-    last: async () => 7,
+    sequences: async () => [["pet", 7]],
     wrongIndexes: async () => [],
   });
   return async (query: Record<string, string>) =>
@@ -25,13 +25,13 @@ test("who has put a secret into DATA_DIR is answered", async () => {
   const ask = open();
   writeFileSync(secretFile(directory.path, 12), secret);
   const known = { by: "12", secret };
-  expect(await ask({ ...known, ...asked("last", "pet") })).toEqual({ status: 200, body: { answer: 7 } });
+  expect(await ask({ ...known, ...asked("sequences") })).toEqual({ status: 200, body: { answer: [["pet", 7]] } });
   expect(await ask({ ...known, ...asked("page", "pets", 5) })).toEqual({
     status: 200,
     body: { answer: [{ _id: 2, doc: "AQID", indexed: { visible: true } }] },
   });
   await expect(ask({ ...known, ...asked("close") })).rejects.toThrow(
-    "q must be a call of page, many, last, wrongIndexes",
+    "q must be a call of page, many, sequences, wrongIndexes",
   );
 });
 
@@ -46,7 +46,7 @@ test.each([
   const ask = open();
   writeFileSync(secretFile(directory.path, 12), secret);
   writeFileSync(secretFile(directory.path, 14), "");
-  expect(await ask({ ...asked("last", "pet"), ...query })).toMatchObject({ status: 403 });
+  expect(await ask({ ...asked("sequences"), ...query })).toMatchObject({ status: 403 });
 });
 
 test("who has put it there as another user is refused", async () => {
@@ -54,5 +54,5 @@ test("who has put it there as another user is refused", async () => {
   const file = secretFile(directory.path, 12);
   writeFileSync(file, secret);
   using _ = vi.spyOn(process as Required<NodeJS.Process>, "getuid").mockReturnValue(statSync(file).uid + 1);
-  expect(await ask({ by: "12", secret, ...asked("last", "pet") })).toMatchObject({ status: 403 });
+  expect(await ask({ by: "12", secret, ...asked("sequences") })).toMatchObject({ status: 403 });
 });

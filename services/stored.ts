@@ -2,12 +2,12 @@
  * `GET /stored/pet` at the admin port: what the service has stored, as it is, for `npm run doctor`, which can't read a file that
  * the service has open. It is answered to who proves that they may read the file.
  */
-import type { Inspection, Row } from "@petstore/store/inspection";
+import type { Inspection, Row } from "@petstore/store/rows";
 import { type AdminRoutes, problem, Unusable } from "../processes/admin.ts";
 import type { ServiceName } from "../processes/names.ts";
 import { isProven } from "./proof.ts";
 
-type Calls = Pick<Inspection, "page" | "many" | "last" | "wrongIndexes">;
+type Calls = Pick<Inspection, "page" | "many" | "sequences" | "wrongIndexes">;
 
 /** A call, in the query's `q` as JSON. */
 export type Question = {
@@ -17,7 +17,7 @@ export type Question = {
 /** A row as JSON has it: its document in base64. */
 export type ShownRow = Omit<Row, "doc"> & { readonly doc: string };
 
-const calls: readonly string[] = ["page", "many", "last", "wrongIndexes"] satisfies (keyof Calls)[];
+const calls: readonly string[] = ["page", "many", "sequences", "wrongIndexes"] satisfies (keyof Calls)[];
 
 export function addStored(routes: AdminRoutes, service: ServiceName, dataDir: string, inspection: Calls): void {
   routes.set(`GET /stored/${service}`, async (_, query) => {

@@ -1,9 +1,9 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
 import { resolve } from "node:path";
 import type { EngineContext } from "./engine/context.ts";
-import type { StoreAtRest } from "./inspection.ts";
 import type { MongoOptions } from "./mongo/mongo.ts";
 import type { Store } from "./port.ts";
+import type { StoreAtRest } from "./rows.ts";
 
 /** A text that must not be printed. */
 interface Secret {

@@ -14,7 +14,7 @@
  *   least once, in the order of the document's revisions, and never before it is on disk. No write waits for the readers.
  */
 import type { DocumentSchema } from "./document-schema.ts";
-import type { Inspection } from "./inspection.ts";
+import type { Inspection } from "./rows.ts";
 
 export type { DocumentSchema, Infer } from "./document-schema.ts";
 
@@ -260,7 +260,7 @@ export interface Store {
   /** Resolves when the store can be read and written. */
   ping(options?: CallOptions): Promise<void>;
   /** What is stored, as it is. Only where no other process can look: see `openInspection`. */
-  readonly inspection?: Omit<Inspection, "close">;
+  readonly inspection?: Inspection;
   /** Waits for what is under way, then closes. */
   close(): Promise<void>;
 }

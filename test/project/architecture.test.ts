@@ -145,17 +145,17 @@ describe("storage", () => {
     const inside = /^packages\/store\/(?!(port|document-schema)\.ts$)/;
     const found = offenders(/^(?!packages\/store\/)/, (name) => inside.test(name));
     expect(found.toSorted()).toEqual([
-      "doctor/live.ts -> packages/store/inspection.ts",
-      "doctor/look.ts -> packages/store/inspection.ts",
-      "doctor/reading.ts -> packages/store/inspection.ts",
+      "doctor/live.ts -> packages/store/rows.ts",
+      "doctor/look.ts -> packages/store/rows.ts",
+      "doctor/reading.ts -> packages/store/rows.ts",
       "doctor/repair.ts -> packages/store/open.ts",
       "doctor/stores.ts -> packages/store/directory.ts",
-      "doctor/stores.ts -> packages/store/inspection.ts",
       "doctor/stores.ts -> packages/store/open.ts",
+      "doctor/stores.ts -> packages/store/rows.ts",
       "launcher/config.ts -> packages/store/directory.ts",
       "launcher/for-tests.ts -> packages/store/memory.ts",
       "services/open.ts -> packages/store/open.ts",
-      "services/stored.ts -> packages/store/inspection.ts",
+      "services/stored.ts -> packages/store/rows.ts",
     ]);
   });
 });

@@ -6,7 +6,6 @@ import { checkId, encode, type Fields } from "../document/codec.ts";
 import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
 import { type Fold, fold } from "../document/fold.ts";
 import { frozen } from "../document/frozen.ts";
-import { type Kind, readRow } from "../inspection.ts";
 import {
   type CallOptions,
   type Changes,
@@ -22,6 +21,7 @@ import {
   Unavailable,
   type Where,
 } from "../port.ts";
+import { type Kind, readRow } from "../rows.ts";
 import { type Admission, createAdmission, type Queues } from "./admission.ts";
 import { checkNextId } from "./check-next-id.ts";
 import { createCollections } from "./collections.ts";

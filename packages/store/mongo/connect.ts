@@ -90,6 +90,23 @@ export async function connect(
   }
 }
 
+const silent = { info() {}, warn() {}, error() {} };
+
+/** A connected client. Throws `UnusableServer`, also for a server that does not answer now. */
+export async function connectAtOnce(uri: string, settings: MongoClientOptions): Promise<MongoClient> {
+  const client = createClient(uri, settings);
+  const waitsFor = (what: string) => {
+    throw new UnusableServer(`names a server that can't be asked now (${what})`);
+  };
+  try {
+    await connect(client, async () => {}, { log: silent, sleep: async () => {}, waitsFor });
+    return client;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
 /** Throws `UnusableServer` for a server that can't keep the promises of the store. `hello` is its answer to that command. */
 export function checkServer(hello: Document): void {
   if (hello.maxWireVersion < MIN_WIRE_VERSION) throw tooOld();

@@ -1,20 +1,16 @@
 /** The databases of several services as a whole: read as they were at one cluster time, or filled. */
 import "./driver-on-demand.ts";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BSON, type Db, MongoServerError, type Timestamp } from "mongodb";
-import { decodeSame, peek } from "../document/codec.ts";
-import { Corrupt, type Id, UnsupportedFormat, UnusableServer } from "../port.ts";
-import type { Entry, Records } from "../records.ts";
-import { checkServer, createClient } from "./connect.ts";
+import type { Timestamp } from "mongodb";
+import { Corrupt, UnsupportedFormat } from "../port.ts";
+import { connectAtOnce } from "./connect.ts";
 import { byMajority } from "./database.ts";
 import { databaseName, FILLING, FORMAT, formatProblem } from "./identity.ts";
+import { recordsIn, SEQUENCES } from "./rows.ts";
 
 export { FORMAT };
 
-const SEQUENCES = "_sequences";
 const ABOUT = "_petstore";
-/** SnapshotTooOld, SnapshotUnavailable */
-const TOO_OLD = new Set<unknown>([239, 246]);
 /** A service asks every 2 s whether its database is there; see `isInUse`. */
 const LOOK_MS = 5_000;
 
@@ -31,31 +27,16 @@ export type Databases = Awaited<ReturnType<typeof openDatabases>>;
 /** Throws `UnusableServer` for a connection string, or a server, that can't be used, also if nothing answers there. */
 export async function openDatabases(uri: string, services: readonly string[]) {
   // Without a socket timeout: a page of a large collection may have to be read from the disk.
-  const client = createClient(uri, { appName: "petstore data", socketTimeoutMS: 0 });
+  const client = await connectAtOnce(uri, { appName: "petstore data", socketTimeoutMS: 0 });
   const database = (service: string) => client.db(databaseName(uri, service), byMajority);
   const about = (service: string) => database(service).collection<About>(ABOUT);
-  try {
-    checkServer(await client.db("admin").command({ hello: 1 }));
-  } catch (error) {
-    await client.close();
-    if (error instanceof UnusableServer) throw error;
-    throw new UnusableServer(`leads to no MongoDB that can be used: ${(error as Error).message}`);
-  }
 
-  /** The collections of the petstore. */
-  const collectionsOf = async (service: string): Promise<string[]> => {
-    const all = await database(service).listCollections({}, { nameOnly: true }).toArray();
-    return all
-      .map(({ name }) => name)
-      .filter((name) => !/^(_|system\.)/.test(name))
-      .sort();
-  };
+  const collectionsOf = async (service: string) => [...(await recordsIn(database(service)).collections()), SEQUENCES];
 
   return {
     /** Without the password. */
     name: `${client.options.srvHost ?? client.options.hosts.join(", ")}, ${databaseName(uri, "*")}`,
-    records: (service: string, at?: Timestamp): Records =>
-      recordsIn(database(service), () => collectionsOf(service), at),
+    records: (service: string, at?: Timestamp) => recordsIn(database(service), at),
 
     /** The cluster time of now. Everything that was answered before is in a snapshot of it. */
     async now(): Promise<Timestamp> {
@@ -84,13 +65,8 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     async holdData(): Promise<boolean> {
       for (const service of services)
-        for (const collection of [...(await collectionsOf(service)), SEQUENCES])
-          if (
-            await database(service)
-              .collection(collection)
-              .findOne({}, { projection: { _id: 1 } })
-          )
-            return true;
+        for (const collection of await collectionsOf(service))
+          if (await database(service).collection(collection).findOne()) return true;
       return false;
     },
 
@@ -119,8 +95,7 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     async clear(): Promise<void> {
       for (const service of services)
-        for (const collection of [...(await collectionsOf(service)), SEQUENCES])
-          await database(service).collection(collection).drop();
+        for (const collection of await collectionsOf(service)) await database(service).collection(collection).drop();
     },
 
     /** No petstore starts with the databases until `filled`. Resolves to what has them say again what they said before. */
@@ -142,80 +117,4 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     close: () => client.close(),
   };
-}
-
-function recordsIn(db: Db, collections: () => Promise<string[]>, at: Timestamp | undefined): Records {
-  const readConcern = at ? { level: "snapshot", atClusterTime: at } : { level: "majority" };
-
-  async function find(collection: string, query: object): Promise<Uint8Array[]> {
-    try {
-      return await db.runCursorCommand({ find: collection, ...query, readConcern }, { raw: true }).toArray();
-    } catch (error) {
-      if (!(error instanceof MongoServerError) || !TOO_OLD.has(error.code)) throw error;
-      throw new SnapshotGone();
-    }
-  }
-
-  return {
-    collections,
-    count: (collection) => db.collection(collection).estimatedDocumentCount(),
-    async page(collection, after, limit) {
-      // A bound of the index, and no condition: that would pass over an `_id` of another type.
-      const from = after === undefined ? {} : { min: { _id: after } };
-      const size = after === undefined ? limit : limit + 1;
-      const by = { sort: { _id: 1 }, hint: { _id: 1 }, ...from };
-      const found = await find(collection, { filter: {}, ...by, limit: size, batchSize: size });
-      const entries = found.map((bytes): Entry => {
-        const known = decodeSame(bytes);
-        const { _id } = known ?? peek(bytes);
-        if (typeof _id !== "string" && typeof _id !== "number")
-          throw new Corrupt(
-            `${db.databaseName}.${collection} has a document that no petstore wrote: ${_id}. Remove it.`,
-          );
-        if (!known) return { _id, bytes };
-        const { _operations, ...doc } = known;
-        return { _id, doc };
-      });
-      return after !== undefined && entries[0]?._id === after ? entries.slice(1) : entries.slice(0, limit);
-    },
-    async sequences() {
-      const all = await find(SEQUENCES, { filter: {}, sort: { _id: 1 } });
-      return new Map(all.map((bytes) => peek(bytes)).map(({ _id, last }) => [String(_id), Number(last)]));
-    },
-    async last(collection) {
-      const [found] = await find(collection, { filter: {}, sort: { _id: -1 }, limit: 1, projection: { _id: 1 } });
-      return found && (peek(found)._id as Id);
-    },
-    async add(collection, entries) {
-      const documents = entries.map((entry) =>
-        // No process remembers a change of it.
-        "doc" in entry ? { ...entry.doc, _operations: [] } : damagedDocument(entry, collection),
-      );
-      await db.collection(collection).insertMany(documents as { _id: never }[], { ordered: true });
-    },
-    async setSequence(name, last) {
-      await db.collection<{ _id: string }>(SEQUENCES).replaceOne({ _id: name }, { last }, { upsert: true });
-    },
-  };
-}
-
-/** Throws `Corrupt` unless MongoDB can have it under its id. */
-function damagedDocument({ _id, bytes }: Extract<Entry, { bytes: unknown }>, collection: string): BSON.Document {
-  try {
-    if (peek(bytes)._id === _id) return BSON.deserialize(bytes, { promoteValues: false });
-  } catch {} // reported below
-  throw new Corrupt(`Document ${_id} of ${collection} is so damaged that MongoDB can't have it: remove it first.`);
-}
-
-/** Reading took longer than the server keeps what was. */
-export class SnapshotGone extends Error {
-  override readonly name = "SnapshotGone";
-  readonly code = "SNAPSHOT_GONE";
-  constructor() {
-    super(
-      "MongoDB keeps what was for 5 minutes, unless it is told otherwise, and reading took longer. Tell each member of the " +
-        "replica set to keep it for an hour, and begin anew: " +
-        "db.adminCommand({ setParameter: 1, minSnapshotHistoryWindowInSeconds: 3600 })",
-    );
-  }
 }

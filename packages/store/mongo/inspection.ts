@@ -2,15 +2,14 @@
 import { isDeepStrictEqual } from "node:util";
 import "./driver-on-demand.ts";
 import { type Db, type Document, type IndexDescription, type MongoClient, MongoServerError } from "mongodb";
-import { peek } from "../document/codec.ts";
 import type { EngineContext } from "../engine/context.ts";
-import type { Problem, Row, StoreAtRest } from "../inspection.ts";
-import { type Id, UnusableServer } from "../port.ts";
-import { connect, createClient, UNAUTHORIZED } from "./connect.ts";
+import type { Problem, StoreAtRest } from "../rows.ts";
+import { connectAtOnce, UNAUTHORIZED } from "./connect.ts";
 import { byMajority } from "./database.ts";
 import { databaseName, formatProblem } from "./identity.ts";
 import { indexDescriptions } from "./index-builds.ts";
 import { readStored } from "./operation-log.ts";
+import { rowOf, rowsIn } from "./rows.ts";
 
 const NAMESPACE_NOT_FOUND = 26;
 /** The server sorts and reads a page in that time however busy it is. */
@@ -29,36 +28,18 @@ const LOOK_MS = 250;
 
 type Time = Pick<EngineContext, "clock" | "sleep">;
 
-const silent = { info() {}, warn() {}, error() {} };
-
 /** Throws `UnusableServer`, also for a server that does not answer. */
 export async function inspectDatabase(uri: string, service: string, { clock, sleep }: Time): Promise<StoreAtRest> {
-  const client = createClient(uri, { appName: "petstore doctor", socketTimeoutMS: SOCKET_MS });
-  const waitsFor = (what: string) => {
-    throw new UnusableServer(`names a server that can't be asked now (${what})`);
-  };
-  try {
-    await connect(client, async () => {}, { log: silent, sleep, waitsFor });
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
+  const client = await connectAtOnce(uri, { appName: "petstore doctor", socketTimeoutMS: SOCKET_MS });
   const db = client.db(databaseName(uri, service), byMajority);
-  const found = (collection: string, filter: Document) =>
-    db.collection(collection).find(filter, { raw: true, hint: { _id: 1 } });
+  const { find, page, sequences } = rowsIn(db);
 
   return {
-    async page(collection, limit, after) {
-      // A bound of the index, and no condition: that would pass over an `_id` of another type.
-      const from = found(collection, {}).limit(limit + (after === undefined ? 0 : 1));
-      if (after !== undefined) from.min({ _id: after });
-      const rows = ((await from.toArray()) as unknown as Uint8Array[]).map(rowOf);
-      return rows[0] && isDeepStrictEqual(rows[0]._id, after) ? rows.slice(1) : rows.slice(0, limit);
-    },
+    page,
+    sequences,
     many: async (collection, ids) =>
-      ((await found(collection, { _id: { $in: ids } }).toArray()) as unknown as Uint8Array[]).map(rowOf),
+      (await find(collection, { filter: { _id: { $in: ids } }, hint: { _id: 1 } })).map(rowOf),
     read: ({ doc }, kind) => readStored(doc, kind).doc as never,
-    last: async (sequence) => (await db.collection<Counter>("_sequences").findOne({ _id: sequence }))?.last ?? 0,
     async wrongIndexes({ name, indexes }) {
       const there = await indexesOf(db, name);
       return indexDescriptions({ indexes })
@@ -66,7 +47,7 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
         .map(({ key }) => `the index on ${Object.keys(key).join(", ")} of ${name} is missing, or another one is there`);
     },
     async problems() {
-      const about = await db.collection<Counter & { format?: number }>("_petstore").findOne({ _id: "format" });
+      const about = await db.collection<{ _id: string; format?: number }>("_petstore").findOne({ _id: "format" });
       const problem =
         about?.format === undefined ? noFormat(db.databaseName) : formatProblem(db.databaseName, about.format);
       return [
@@ -97,18 +78,6 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
     close: () => client.close(),
   };
 }
-
-interface Counter {
-  readonly _id: string;
-  readonly last?: number;
-}
-
-const rowOf = (doc: Uint8Array): Row => ({
-  doc,
-  get _id() {
-    return peek(doc)._id as Id;
-  },
-});
 
 const noFormat = (database: string) =>
   `The database ${database} does not say that it is a petstore's: restore all four databases from one backup.`;

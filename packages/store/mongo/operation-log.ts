@@ -10,7 +10,7 @@ import { frozen } from "../document/frozen.ts";
 import type { ShownChange } from "../document/shown-change.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
-const FIELD = "_operations";
+export const FIELD = "_operations";
 const MAX_ENTRIES = 16;
 
 /** A change of one document, however many attempts it takes. */

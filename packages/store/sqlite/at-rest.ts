@@ -4,15 +4,13 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { Corrupt } from "../port.ts";
-import type { Entry, Records } from "../records.ts";
-import { bytesOf, entryOf } from "../records.ts";
 import { COMPLETE, checkComplete } from "./checkpoints.ts";
 import { openFailure } from "./failures.ts";
 import { INCOMING, identify, logOf, openFile } from "./file.ts";
 import { carriedIdentity, checkBeside, FILE as IDENTITY } from "./identity.ts";
-import { quote } from "./table.ts";
 
 export { FORMAT } from "./file.ts";
+export { recordsIn } from "./rows.ts";
 export { IDENTITY, INCOMING };
 
 /** Pages that are copied at once. */
@@ -77,44 +75,6 @@ export function giveIdentity(directory: string, names: readonly string[]): void 
   };
   for (const name of names) give(name, "$identity");
   give(IDENTITY, "identity");
-}
-
-/** The records of an open file. */
-export function recordsIn(db: DatabaseSync): Records {
-  const tables = db.prepare(
-    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%$%' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-  );
-  const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
-  return {
-    collections: async () => tables.all().map(({ name }) => String(name)),
-    count: async (collection) => Number(db.prepare(`SELECT count(*) AS n FROM ${quote(collection)}`).get()?.n),
-    async page(collection, after, limit) {
-      const from = after === undefined ? "" : "WHERE _id > ?";
-      const rows = db.prepare(`SELECT _id, doc FROM ${quote(collection)} ${from} ORDER BY _id LIMIT ?`);
-      const found = after === undefined ? rows.all(limit) : rows.all(after, limit);
-      return found.map(({ _id, doc }): Entry => entryOf(_id as number | string, doc as Uint8Array));
-    },
-    async sequences() {
-      const all = db.prepare(`SELECT name, last FROM "$sequences" ORDER BY name`).all();
-      return new Map(all.map(({ name, last }) => [String(name), Number(last)]));
-    },
-    async last(collection) {
-      if (!isThere.get(collection)) return undefined;
-      const found = db.prepare(`SELECT max(_id) AS last FROM ${quote(collection)}`).get();
-      return (found?.last ?? undefined) as number | string | undefined;
-    },
-    async add(collection, entries) {
-      // The columns and indexes of the collection are made, and filled, when a service opens it.
-      const table = `CREATE TABLE IF NOT EXISTS ${quote(collection)} (_id ANY NOT NULL PRIMARY KEY, doc BLOB NOT NULL) STRICT`;
-      db.exec(`BEGIN IMMEDIATE; ${table}`);
-      const insert = db.prepare(`INSERT INTO ${quote(collection)} (_id, doc) VALUES (?, ?)`);
-      for (const entry of entries) insert.run(entry._id, bytesOf(entry));
-      db.exec("COMMIT");
-    },
-    async setSequence(name, last) {
-      db.prepare(`INSERT OR REPLACE INTO "$sequences" VALUES (?, ?)`).run(name, last);
-    },
-  };
 }
 
 /** Makes a new file, or opens one that was made so, to which records are added. */

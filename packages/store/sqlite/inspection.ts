@@ -3,31 +3,23 @@ import { existsSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { type Inspection, type Problem, type Row, readRow, type StoreAtRest } from "../inspection.ts";
-import { Corrupt, type Id } from "../port.ts";
+import { Corrupt } from "../port.ts";
+import { type Inspection, type Problem, readRow, type StoreAtRest } from "../rows.ts";
 import { checkComplete } from "./checkpoints.ts";
 import { openFailure, readFailure } from "./failures.ts";
 import { identify, openFile } from "./file.ts";
 import { carriedIdentity, checkBeside } from "./identity.ts";
-import { indexName, quote } from "./table.ts";
+import { hasTable, rowOf, rowsIn } from "./rows.ts";
+import { indexName, KEY, quote } from "./table.ts";
 
-const KEY = "key_";
 /** Of `integrity_check`. */
 const MAX_FLAWS = 20;
 
-/** `db` may be in use: nothing stays open between two calls. */
-export function inspectionOf(db: DatabaseSync): Omit<Inspection, "close"> {
-  const hasTable = (name: string) =>
-    db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
+export function inspectionOf(db: DatabaseSync): Inspection {
   return {
-    async page(collection, limit, after) {
-      if (!hasTable(collection)) return [];
-      const [where, bounds] = after === undefined ? ["", []] : ["WHERE _id > ?", [after]];
-      const page = db.prepare(`SELECT * FROM ${quote(collection)} ${where} ORDER BY _id LIMIT ?`);
-      return page.all(...bounds, limit).map(rowOf);
-    },
+    ...rowsIn(db),
     async many(collection, ids) {
-      if (!hasTable(collection)) return [];
+      if (!hasTable(db, collection)) return [];
       const one = db.prepare(`SELECT * FROM ${quote(collection)} WHERE _id = ?`);
       return ids
         .map((id) => one.get(id))
@@ -35,10 +27,6 @@ export function inspectionOf(db: DatabaseSync): Omit<Inspection, "close"> {
         .map(rowOf);
     },
     read: readRow,
-    async last(sequence) {
-      if (!hasTable("$sequences")) return 0;
-      return Number(db.prepare(`SELECT last FROM "$sequences" WHERE name = ?`).get(sequence)?.last ?? 0);
-    },
     async wrongIndexes({ name, indexes }) {
       const there = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?").all(name);
       const names = new Set(there.map((index) => index.name));
@@ -48,14 +36,6 @@ export function inspectionOf(db: DatabaseSync): Omit<Inspection, "close"> {
         .map((index) => `the index ${index} is missing`);
     },
   };
-}
-
-function rowOf(columns: object): Row {
-  const { _id, doc, ...keys } = columns as { readonly _id: Id; readonly doc: Uint8Array };
-  const indexed: Record<string, unknown> = {};
-  for (const [column, value] of Object.entries(keys as object))
-    if (value !== null) indexed[column.slice(KEY.length)] = value instanceof Uint8Array ? value[0] === 1 : value;
-  return { _id, doc, indexed };
 }
 
 /** Throws `StoreLocked` if a petstore has the file open, and `Corrupt` if it can't be read at all. */
@@ -75,7 +55,7 @@ export function inspectFile(path: string): StoreAtRest {
     if (hasLog && !hadMemory) rmSync(`${place}-shm`, { force: true });
   };
 
-  const { page, many, read, last, wrongIndexes } = inspectionOf(db);
+  const { page, many, read, sequences, wrongIndexes } = inspectionOf(db);
   /** A file may be damaged in places. */
   const reading =
     <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
@@ -86,7 +66,7 @@ export function inspectFile(path: string): StoreAtRest {
     page: reading(page),
     many: reading(many),
     read,
-    last: reading(last),
+    sequences: reading(sequences),
     wrongIndexes: reading(wrongIndexes),
     async problems() {
       const found: Problem[] = [];

@@ -34,7 +34,7 @@ export function prepareTable(db: DatabaseSync, declaration: Declaration): void {
   for (const old of names(isOld.all(name))) if (!declared.has(old)) db.exec(`DROP INDEX ${quote(old)}`);
 
   const fields = indexedFields(declaration);
-  const present = names(db.prepare(`PRAGMA table_info(${table})`).all()).filter((column) => column.startsWith("key_"));
+  const present = names(db.prepare(`PRAGMA table_info(${table})`).all()).filter((column) => column.startsWith(KEY));
   // A column that is not maintained would be wrong if its index were declared again.
   for (const old of present.filter((column) => !fields.some((field) => keyColumn(field) === column))) {
     db.exec(`ALTER TABLE ${table} DROP COLUMN ${quote(old)}`);
@@ -178,7 +178,9 @@ export function prefixSql(name: string, field: string, goesOn: boolean): string 
 }
 
 export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
-const keyColumn = (field: string) => `key_${field}`;
+/** What the names of columns of indexed fields begin with. */
+export const KEY = "key_";
+const keyColumn = (field: string) => `${KEY}${field}`;
 export const indexName = (collection: string, fields: readonly string[]) => `${collection}(${fields.join(",")})`;
 const names = (rows: readonly object[]) => (rows as readonly { name: string }[]).map((row) => row.name);
 

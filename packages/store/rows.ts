@@ -1,10 +1,12 @@
 /**
- * What is stored, as it is, for programs that look for damage: the port leaves out what it can't read, and builds what is
- * missing. Looking changes nothing.
+ * What one service has stored, as it is: to look for damage, and to move it between engines or into a file. Nothing is validated
+ * on the way, while the port leaves out what it can't read, and builds what is missing.
  */
-import { decode } from "./document/codec.ts";
+import { decode, type Fields } from "./document/codec.ts";
 import type { Declaration } from "./engine/indexes.ts";
 import { Corrupt, type Doc, type DocumentSchema, type Id } from "./port.ts";
+
+export { encode, type Fields } from "./document/codec.ts";
 
 /** A stored document, which may be damaged. */
 export interface Row {
@@ -14,20 +16,40 @@ export interface Row {
   readonly indexed?: Readonly<Record<string, unknown>> | undefined;
 }
 
+export interface Rows {
+  /** In order of their names. */
+  collections(): Promise<readonly string[]>;
+  count(collection: string): Promise<number>;
+  /** At most `limit` documents beyond `after`, in the order of `_id`. A collection that is not there has none. */
+  page(collection: string, limit: number, after?: Id): Promise<readonly Row[]>;
+  /** The last numbers that sequences may have given, in order of their names. */
+  sequences(): Promise<readonly (readonly [name: string, last: number])[]>;
+}
+
+/** All that is stored, so that it can be moved. */
+export interface Records extends Rows {
+  /** What a row holds, without what the engine adds; undefined if no engine can have written it under its id. */
+  fields(row: Row): Fields | undefined;
+  /** The greatest id of a collection. */
+  last(collection: string): Promise<Id | undefined>;
+  /**
+   * Adds rows of any engine's fields, or damaged ones, in ascending order and beyond the last. If that is cut short, those that were
+   * added are the first.
+   */
+  add(collection: string, rows: readonly Row[]): Promise<void>;
+  setSequence(name: string, last: number): Promise<void>;
+}
+
 /** Of a schema, what an inspection needs. Any schema of the port will do. */
 export type Kind<T> = Pick<Declaration, "name" | "indexes"> & { readonly document?: DocumentSchema<T> | undefined };
 
-export interface Inspection {
-  /** At most `limit` documents beyond `after`, in the order of `_id`. A collection that is not there has none. */
-  page(collection: string, limit: number, after?: Id): Promise<readonly Row[]>;
+/** All that is stored, so that damage can be found. Looking changes nothing. */
+export interface Inspection extends Pick<Rows, "page" | "sequences"> {
   many(collection: string, ids: readonly Id[]): Promise<readonly Row[]>;
   /** The document of a row. Throws `Corrupt`. */
   read<T extends Doc>(row: Row, kind: Kind<T>): T;
-  /** The last number that a sequence may have given, 0 if there is none. */
-  last(sequence: string): Promise<number>;
   /** The declared indexes that are missing or different, in words. */
   wrongIndexes(kind: Pick<Declaration, "name" | "indexes">): Promise<readonly string[]>;
-  close(): Promise<void>;
 }
 
 /** Something wrong with a store as a whole, in a sentence that says what to do. */
@@ -46,6 +68,7 @@ export interface StoreAtRest extends Inspection {
   isInUse(): Promise<boolean>;
   /** Drops the indexes of a collection that may be wrong. Opening the store builds them. */
   dropIndexes(kind: Pick<Declaration, "name" | "indexes">): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** The document of a row of the embedded engine. Throws `Corrupt`. */
