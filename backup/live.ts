@@ -101,9 +101,7 @@ const askAll = (processes: readonly Process[], step: Parameters<Process["ask"]>[
 
 /** Begins a copy at each process that has one of the files open: the services, or the one process that is all of them. */
 async function openProcesses(directory: string, proof: Proof, environment: Environment): Promise<Process[]> {
-  const { ADMIN_HOST, ADMIN_PORT, PORT_BASE, REPLICAS } = readEnvironment(environment, adminSettings);
-  const adminPort = Number(ADMIN_PORT) || undefined;
-  const ports = { portBase: PORT_BASE, replicas: REPLICAS, adminHost: ADMIN_HOST, adminPort };
+  const ports = readEnvironment(environment, adminSettings);
   const processes: Process[] = [];
   try {
     for (const url of new Set(processNames.map((name) => adminUrlOf(name, ports)))) {

@@ -13,15 +13,15 @@ export type DoctorConfig = ReturnType<typeof doctorConfig>;
 /** Throws `ConfigError`. */
 export function doctorConfig(environment: Environment) {
   const values = readEnvironment(environment, settings);
+  const { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT } = values;
   return {
     environment,
     dataDir: values.DATA_DIR,
     mongodbUri: values.MONGODB_URI,
     host: values.HOST,
-    portBase: values.PORT_BASE,
-    replicas: values.REPLICAS,
-    adminHost: values.ADMIN_HOST,
-    adminPort: values.ADMIN_PORT,
+    portBase: PORT_BASE,
+    replicas: REPLICAS,
+    adminPorts: { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT },
     /** Whether services are reached elsewhere than at the ports beside PORT_BASE. */
     isSpread: Object.keys(addressSettings).some((name) => environment[name]?.trim()),
   };

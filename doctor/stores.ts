@@ -121,20 +121,19 @@ function problem(service: ServiceName, { about, text }: Problem): Finding {
 }
 
 /** Where the services of a petstore show what they have stored. */
-export type Ports = Pick<DoctorConfig, "dataDir" | "portBase" | "replicas" | "adminHost" | "adminPort">;
+export type Ports = Pick<DoctorConfig, "dataDir" | "adminPorts">;
 
 /** Throws `CannotLook`. `stop` ends what is asked. */
 export async function openLive(
-  { dataDir, portBase, replicas, adminHost, adminPort }: Ports,
+  { dataDir, adminPorts }: Ports,
   stop?: AbortSignal,
 ): Promise<OpenStores & { readonly inspected: AllInspected }> {
-  if (adminPort === "off")
+  if (adminPorts.ADMIN_PORT === "off")
     throw new CannotLook("The petstore runs without admin ports (ADMIN_PORT=off): stop it to look.");
-  const ports = { portBase, replicas, adminHost, adminPort: adminPort || undefined };
   const proof = openProof(dataDir);
   try {
     const live = serviceNames.map(async (service) => {
-      const urls = [adminUrlOf(service, ports), adminUrlOf("gateway", ports)];
+      const urls = [adminUrlOf(service, adminPorts), adminUrlOf("gateway", adminPorts)];
       return [service, await inspectLive(service, urls, proof, stop)] as const;
     });
     return {

@@ -43,21 +43,21 @@ export function adminDistance(replicas: Replicas): number {
 export const adminPortOf = (name: ProcessName, portBase: number, replica: number, replicas: Replicas): number =>
   portBase + placeOf(name, replica) + adminDistance(replicas);
 
-/** What says where the admin ports are. */
+/** What says where the admin ports are, as it is read from the environment. */
 export interface AdminPorts {
-  readonly portBase: number;
-  readonly replicas: Replicas;
-  readonly adminHost: string;
+  readonly PORT_BASE: number;
+  readonly REPLICAS: Replicas;
+  readonly ADMIN_HOST: string;
   /** That of every process; by default each has one of its own. */
-  readonly adminPort?: number | undefined;
+  readonly ADMIN_PORT: number | "off" | undefined;
 }
 
 /** Where this machine reaches the admin port of a process. */
 export const adminUrlOf = (
   name: ProcessName,
-  { portBase, replicas, adminHost, adminPort }: AdminPorts,
+  { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT }: AdminPorts,
   replica = 1,
-): string => origin(adminHost, adminPort ?? adminPortOf(name, portBase, replica, replicas));
+): string => origin(ADMIN_HOST, Number(ADMIN_PORT) || adminPortOf(name, PORT_BASE, replica, REPLICAS));
 
 /** The addresses of services that are not at their default ports. */
 export const addressSettings = {

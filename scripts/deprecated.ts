@@ -61,10 +61,10 @@ async function run(): Promise<void> {
 
 /** Where the gateways' admin ports are by the environment, as it is read by `npm start`. */
 function adminPorts(): readonly string[] {
-  const { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT } = readEnvironment(process.env, processSettings);
+  const ports = readEnvironment(process.env, processSettings);
+  const { ADMIN_PORT, REPLICAS } = ports;
   if (ADMIN_PORT === "off" || ADMIN_PORT === 0)
     throw new Error(`ADMIN_PORT=${ADMIN_PORT} does not say where a gateway can be asked: say it with --admin URL.`);
-  const ports = { portBase: PORT_BASE, replicas: REPLICAS, adminHost: ADMIN_HOST, adminPort: ADMIN_PORT };
   return Array.from({ length: replicasOf(REPLICAS, "gateway") }, (_, i) => adminUrlOf("gateway", ports, i + 1));
 }
 

@@ -39,7 +39,7 @@ test("everything but the secret has a default", () => {
     },
     dataDir: "data",
     mongodbUri: undefined,
-    adminPorts: { portBase: 8080, replicas: new Map(), adminHost: "127.0.0.1", adminPort: undefined },
+    adminPorts: { PORT_BASE: 8080, REPLICAS: new Map(), ADMIN_HOST: "127.0.0.1", ADMIN_PORT: undefined },
     eventsRetentionMs: 86_400_000,
     crashAt: undefined,
   });

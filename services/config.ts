@@ -9,7 +9,7 @@ import {
   storeSettings,
   storeWarnings,
 } from "../processes/config.ts";
-import type { Replicas, ServiceName } from "../processes/names.ts";
+import type { AdminPorts, ServiceName } from "../processes/names.ts";
 import { RETENTION } from "./records/retention.ts";
 
 export interface ServiceConfig extends ProcessConfig {
@@ -18,12 +18,7 @@ export interface ServiceConfig extends ProcessConfig {
   readonly dataDir: string;
   readonly mongodbUri: Secret | undefined;
   /** Where the admin ports of the whole petstore are. */
-  readonly adminPorts: {
-    readonly portBase: number;
-    readonly replicas: Replicas;
-    readonly adminHost: string;
-    readonly adminPort: number | "off" | undefined;
-  };
+  readonly adminPorts: AdminPorts;
   /** How long change events are kept for readers that resume, in milliseconds. */
   readonly eventsRetentionMs: number;
   /** For crash tests only: the failpoint at which the process kills itself (SIGKILL). */
@@ -46,17 +41,13 @@ export function serviceConfig(
   terminal = process.stdout.isTTY === true,
 ): ServiceConfig {
   const values = readEnvironment(environment, settings);
+  const { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT } = values;
   return {
     ...processConfig(values, name, terminal),
     name,
     dataDir: values.DATA_DIR,
     mongodbUri: values.MONGODB_URI,
-    adminPorts: {
-      portBase: values.PORT_BASE,
-      replicas: values.REPLICAS,
-      adminHost: values.ADMIN_HOST,
-      adminPort: values.ADMIN_PORT,
-    },
+    adminPorts: { PORT_BASE, REPLICAS, ADMIN_HOST, ADMIN_PORT },
     eventsRetentionMs: values.EVENTS_RETENTION ?? RETENTION.eventsMs,
     crashAt: values.CRASH_AT,
     settings: settingsInForce(environment, settings),

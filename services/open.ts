@@ -165,7 +165,7 @@ export async function openService(
     return async (stop: AbortSignal) => {
       await time.sleep(VIOLATIONS_AFTER_MS, stop);
       const { countViolations } = await import("../doctor/watching.ts");
-      figures = await countViolations({ ...config, ...config.adminPorts }, time, stop).catch(() => new Map());
+      figures = await countViolations(config, time, stop).catch(() => new Map());
     };
   }
 
