@@ -1,9 +1,9 @@
 /** The four services that publish changes of their records, and how their events become CloudEvents. */
 
-import { create, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
+import { create, type DescMessage, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { TellUnknown } from "connect-transcoder";
-import { CategoryService, type WatchCategoriesResponse } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { EventType, EventTypeSchema } from "#proto/petstore/common/v1/watch_pb.ts";
 import {
   CategoryCloudEventSchema,
@@ -13,9 +13,9 @@ import {
   RecordType,
   type WatchEventsResponse,
 } from "#proto/petstore/event/v1/event_service_pb.ts";
-import { InventoryService, type WatchInventoryResponse } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import { OrderService, type WatchOrdersResponse } from "#proto/petstore/order/v1/order_service_pb.ts";
-import { PetService, type WatchPetsResponse } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
+import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import type { ServiceName } from "../../processes/names.ts";
 
 /** A message of a service's stream. */
@@ -42,9 +42,6 @@ export interface Around {
   /** Is told of types that only a newer service knows. */
   readonly tellUnknown?: TellUnknown | undefined;
 }
-
-type Response = WatchPetsResponse | WatchCategoriesResponse | WatchOrdersResponse | WatchInventoryResponse;
-type Event<R extends Response> = Extract<R["response"], { case: "event" }>["value"];
 
 interface Change {
   readonly id: string;
@@ -81,70 +78,52 @@ function nameOf(type: EventType): string {
   return names.get(type) ?? `${type}`;
 }
 
-/** The record of an event. Only a faulty service leaves it out; then this throws. */
-function present<T>(record: T | undefined): T {
-  if (record === undefined) throw new Error("an event without its record");
-  return record;
+/** What the streams of the services have in common. */
+interface Response extends Message {
+  readonly resumeToken: string;
+  readonly response:
+    | { readonly case: "event"; readonly value: Change & Readonly<Record<string, unknown>> }
+    | { readonly case: "heartbeat" | "synced" | undefined };
 }
 
-/** `eventOf` gets `path` behind the base path, as the event's source. */
-const reading =
-  <R extends Response>(path: string, eventOf: (event: Event<R>, source: string) => WatchEventsResponse["event"]) =>
-  (message: Message, { basePath, tellUnknown }: Around): WatchMessage => {
-    const { resumeToken, response } = message as R;
-    if (response.case === "event") {
-      const { type } = response.value;
-      if (!names.has(type)) tellUnknown?.(EventTypeSchema, type);
-      return { resumeToken, kind: "event", event: eventOf(response.value as Event<R>, basePath + path) };
-    }
-    return { resumeToken, kind: response.case === "synced" ? "synced" : "heartbeat" };
-  };
+/** `record` and `id`: the field of an event that holds the record, and that of its identifier. */
+const watched = (
+  name: ServiceName,
+  path: string,
+  method: DescMethodServerStreaming,
+  schema: DescMessage,
+  record: string,
+  id: "id" | "petId" = "id",
+): WatchedService => ({
+  name,
+  type: RecordType[name.toUpperCase() as keyof typeof RecordType],
+  method,
+  isAboutPets: name !== "category",
+  read(message, { basePath, tellUnknown }) {
+    const { resumeToken, response } = message as Response;
+    if (response.case !== "event") return { resumeToken, kind: response.case === "synced" ? "synced" : "heartbeat" };
+    const { value: change } = response;
+    if (!names.has(change.type)) tellUnknown?.(EventTypeSchema, change.type);
+    const data = change[record] as { readonly [K in typeof id]?: bigint } & { readonly etag: string };
+    if (data === undefined) throw new Error("an event without its record"); // only a faulty service leaves it out
+    const shared = attributes(name, basePath + path, change, data[id] ?? 0n, data.etag);
+    const value = create(schema, { ...shared, data });
+    return { resumeToken, kind: "event", event: { case: name, value } as unknown as WatchEventsResponse["event"] };
+  },
+});
 
 export const watchedServices: readonly WatchedService[] = [
-  {
-    name: "pet",
-    type: RecordType.PET,
-    method: PetService.method.watchPets,
-    isAboutPets: true,
-    read: reading<WatchPetsResponse>("/pets", (event, source) => {
-      const data = present(event.pet);
-      const value = create(PetCloudEventSchema, { ...attributes("pet", source, event, data.id, data.etag), data });
-      return { case: "pet", value };
-    }),
-  },
-  {
-    name: "category",
-    type: RecordType.CATEGORY,
-    method: CategoryService.method.watchCategories,
-    isAboutPets: false,
-    read: reading<WatchCategoriesResponse>("/categories", (event, source) => {
-      const data = present(event.category);
-      const shared = attributes("category", source, event, data.id, data.etag);
-      return { case: "category", value: create(CategoryCloudEventSchema, { ...shared, data }) };
-    }),
-  },
-  {
-    name: "order",
-    type: RecordType.ORDER,
-    method: OrderService.method.watchOrders,
-    isAboutPets: true,
-    read: reading<WatchOrdersResponse>("/store/orders", (event, source) => {
-      const data = present(event.order);
-      const shared = attributes("order", source, event, data.id ?? 0n, data.etag);
-      return { case: "order", value: create(OrderCloudEventSchema, { ...shared, data }) };
-    }),
-  },
-  {
-    name: "inventory",
-    type: RecordType.INVENTORY,
-    method: InventoryService.method.watchInventory,
-    isAboutPets: true,
-    read: reading<WatchInventoryResponse>("/store/inventory", (event, source) => {
-      const data = present(event.item);
-      const shared = attributes("inventory", source, event, data.petId, data.etag);
-      return { case: "inventory", value: create(InventoryCloudEventSchema, { ...shared, data }) };
-    }),
-  },
+  watched("pet", "/pets", PetService.method.watchPets, PetCloudEventSchema, "pet"),
+  watched("category", "/categories", CategoryService.method.watchCategories, CategoryCloudEventSchema, "category"),
+  watched("order", "/store/orders", OrderService.method.watchOrders, OrderCloudEventSchema, "order"),
+  watched(
+    "inventory",
+    "/store/inventory",
+    InventoryService.method.watchInventory,
+    InventoryCloudEventSchema,
+    "item",
+    "petId",
+  ),
 ];
 
 /**
