@@ -50,7 +50,6 @@ export interface Table {
   /** Inserts, or replaces `before`. `doc` is the decoded document, for the indexes. */
   put(id: Id, bytes: Uint8Array, doc: Fields, before: Fields | undefined): void;
   delete(id: Id): void;
-  // Lists may return the same array again, as long as it is current.
   list(scan: Scan): readonly Row[];
   listByPrefix(scan: PrefixScan): readonly Row[];
 }
@@ -168,20 +167,10 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
     return doc ? [{ _id, doc }] : [];
   };
 
-  /** The documents of a page that the table returns again. Undefined when it has returned it once, as it does with most pages. */
-  const pages = new WeakMap<readonly Row[], readonly T[] | undefined>();
-  function docsOf(rows: readonly Row[]): readonly T[] {
-    const known = pages.get(rows);
-    if (known) return known;
-    const docs = readable(rows, docOf, report);
-    pages.set(rows, pages.has(rows) ? docs : undefined);
-    return docs;
-  }
-
   function page(wanted: number, read: (limit: number) => readonly Row[], strict = false): T[] {
     for (const limit of attemptsAt(wanted)) {
       const rows = read(limit);
-      const found = strict ? rows.map(docOf) : docsOf(rows);
+      const found = strict ? rows.map(docOf) : readable(rows, docOf, report);
       if (found.length >= wanted || rows.length < limit) return found.slice(0, wanted);
     }
     throw tooMany(declaration.name);

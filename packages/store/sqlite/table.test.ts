@@ -135,13 +135,10 @@ test("a damaged document is in no new index, and keeps no other out of it", () =
   expect(rows.map(({ _id }) => _id)).toEqual([1, 3]);
 });
 
-test("a page is read once until something changes", () => {
+test("a page shows what has changed since it was read", () => {
   const table = embeddedTable(filled(10), PETS);
   const scan = { match: shelf(["sold"]), after: undefined, limit: 9, order: "asc" } as const;
   const idsOf = () => table.list(scan).map(({ _id }) => _id);
-  const first = table.list(scan);
-  expect(table.list({ ...scan })).toBe(first);
-  expect(table.list({ ...scan, limit: 1 })).toHaveLength(1);
   expect(idsOf()).toEqual([1, 7]);
   const added = { _id: 4, rev: 2, categoryId: 1, status: "sold" };
   table.put(4, encode(added), added, pet(4));

@@ -16,9 +16,6 @@ const MAX_RANGES = 100;
  * prepared statements, which are kept and take some 3 KB for each range.
  */
 const RANGES = [1, 2, 4, 8, 16, 32, 64, MAX_RANGES];
-/** Most pages that are cached, and most bytes of documents in a cached page. */
-const MAX_PAGES = 64;
-const MAX_PAGE_BYTES = 64 * 1024;
 /** Documents that are in memory at once while a new index is filled. */
 const FILL_BATCH = 1000;
 
@@ -79,8 +76,6 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
   );
   const remove = db.prepare(`DELETE FROM ${table} WHERE _id = ?`);
   const statements = new Map<string, StatementSync>();
-  /** A cache of the pages that were read last, cleared by every change: only this process has the file open. */
-  const pages = new Map<string, Row[]>();
 
   const prepared = (sql: string): StatementSync => {
     const statement = statements.get(sql) ?? db.prepare(sql);
@@ -92,28 +87,14 @@ export function embeddedTable(db: DatabaseSync, declaration: Declaration): Table
     log: declaration.shown && embeddedLog(db, declaration.name),
     get: (id) => (select.get(id) as { doc: Uint8Array } | undefined)?.doc,
     put(id, bytes, doc, before) {
-      pages.clear();
       if (!before) return void insert.run(id, bytes, ...fields.map((field) => bind(doc[field])));
       const changed = fields.filter((field) => doc[field] !== before[field]);
       prepared(updateSql(declaration.name, changed)).run(bytes, ...changed.map((field) => bind(doc[field])), id);
     },
-    delete(id) {
-      pages.clear();
-      remove.run(id);
-    },
-    list: (scan) => readOnce(scan, read),
-    listByPrefix: (scan) => readOnce(scan, readPrefix),
+    delete: (id) => void remove.run(id),
+    list: read,
+    listByPrefix: readPrefix,
   };
-
-  function readOnce<S extends object>(scan: S, readPage: (scan: S) => Row[]): Row[] {
-    const question = JSON.stringify(scan);
-    const known = pages.get(question);
-    if (known) return known;
-    const page = readPage(scan);
-    if (pages.size >= MAX_PAGES) pages.clear();
-    if (page.reduce((bytes, { doc }) => bytes + doc.length, 0) <= MAX_PAGE_BYTES) pages.set(question, page);
-    return page;
-  }
 
   function read(scan: Scan): Row[] {
     const rows: Row[] = [];
