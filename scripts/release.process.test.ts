@@ -93,6 +93,7 @@ test("two clones make the same bytes, wherever they are and whoever makes them",
 
   mkdirSync(join(place, "temporary"));
   lines(place, `umask 077 && git clone --quiet ${one} ${other}`);
+  lines(other, "git config tar.umask 0077");
   // In no commit, and ignored by git alone.
   appendFileSync(join(other, ".git/info/exclude"), "left-over.ts\n");
   writeFileSync(join(other, "packages/store/example/left-over.ts"), "");
