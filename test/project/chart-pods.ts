@@ -10,39 +10,43 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { type Machine, type Network, setRules } from "../harness/network.ts";
-import { environmentOf, image, ofKind, type Pod, podsOf, type Rule, rendered, selects } from "./chart.ts";
+import { environmentOf, image, ofKind, type Peer, type Pod, podsOf, type Rule, rendered, selects } from "./chart.ts";
 
 /** $0 and $1: the file of names, and the folder of data. The rest is the command. */
 const CONFINED = `mount --bind "$0" /etc/hosts && mount --bind "$1" "$1" && mount -o remount,bind,ro / && shift &&
 exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all "$@"`;
+
+const NAMESPACE = "kubernetes.io/metadata.name";
 
 interface Place {
   readonly pod: Pod;
   readonly machine: Machine;
 }
 
+/** What a test has instead of the rest of a cluster. */
+interface Cluster {
+  /** Who is in other namespaces. */
+  readonly namespaces?: Readonly<Record<string, Machine>>;
+  /** Ports that are others than the policies name. */
+  readonly ports?: Readonly<Record<number, number>>;
+}
+
 /** As nftables has it: the chains of a pod, of which `places` are all. */
-function chainsOf(
-  { pod }: Place,
-  places: readonly Place[],
-  values: string,
-  here: string,
-  ports: PortsElsewhere,
-): string {
+function chainsOf({ pod }: Place, places: readonly Place[], values: string, here: string, cluster: Cluster): string {
+  const { namespaces = {}, ports: others = {} } = cluster;
   const policies = ofKind(rendered(values), "NetworkPolicy");
   const policy = policies.find(({ spec }) => selects(spec.podSelector.matchLabels, pod.labels));
-  const accepted = (side: string, { from, to = from ?? [], ports: all }: Rule): string[] => {
-    const addresses = to.flatMap(({ podSelector, namespaceSelector }) =>
-      podSelector && !namespaceSelector
-        ? places
-            .filter((place) => selects(podSelector.matchLabels, place.pod.labels))
-            .map(({ machine }) => machine.address)
-        : [],
-    );
-    // Nobody is in other namespaces, and no list of peers is for everybody.
+  const machinesOf = ({ podSelector, namespaceSelector }: Peer): readonly Machine[] => {
+    if (namespaceSelector) return [namespaces[namespaceSelector.matchLabels[NAMESPACE] ?? ""] ?? []].flat();
+    const selected = (labels: Pod["labels"]) => podSelector && selects(podSelector.matchLabels, labels);
+    return places.filter((place) => selected(place.pod.labels)).map(({ machine }) => machine);
+  };
+  const accepted = (side: string, { from, to = from ?? [], ports }: Rule): string[] => {
+    const addresses = to.flatMap(machinesOf).map(({ address }) => address);
+    // No list of peers is for everybody.
     if (to.length > 0 && addresses.length === 0) return [];
     const peers = to.length > 0 ? `ip ${side} { ${addresses} }` : "";
-    return all.map(({ protocol, port }) => `${peers} ${protocol.toLowerCase()} dport ${ports[port] ?? port} accept`);
+    return ports.map(({ protocol, port }) => `${peers} ${protocol.toLowerCase()} dport ${others[port] ?? port} accept`);
   };
   const chain = (hook: string, side: string, rules: readonly Rule[]) => `
   chain ${hook} {
@@ -55,16 +59,13 @@ function chainsOf(
   return chain("input", "saddr", policy?.spec.ingress) + chain("output", "daddr", policy?.spec.egress);
 }
 
-/** Where a test can't have the port that a policy names. */
-type PortsElsewhere = Readonly<Record<number, number>>;
-
 /** Starts the pods of one values file. `secrets`: what is in each file below /secrets. */
 export async function startPods(
   values: string,
   { here }: Network,
   machines: readonly Machine[],
   secrets: (pod: string) => Readonly<Record<string, string>>,
-  ports: PortsElsewhere = {},
+  cluster: Cluster = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "chart-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -72,7 +73,7 @@ export async function startPods(
   const hosts = join(folder, "hosts");
   const names = places.map(({ pod, machine }) => `${machine.address} petstore-${pod.name}`);
   writeFileSync(hosts, ["127.0.0.1 localhost", ...names, ""].join("\n"));
-  for (const place of places) await setRules(place.machine, chainsOf(place, places, values, here, ports));
+  for (const place of places) await setRules(place.machine, chainsOf(place, places, values, here, cluster));
   return places.map(({ pod, machine }) => {
     const own = join(folder, pod.name);
     const data = join(own, "data");
