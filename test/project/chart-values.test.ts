@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { CHART, declaredSettings, podsOf, rendered, valuesFiles, yamlIn } from "./chart.ts";
 
 const schema = JSON.parse(readFileSync(`${CHART}/values.schema.json`, "utf8"));
@@ -24,6 +25,13 @@ test.each(valuesFiles)("%s is taken", (file) => {
   takes(yamlIn(`ci/${file}.yaml`));
   expect(validate.errors).toBeNull();
 });
+
+const shown = [...readFileSync("docs/kubernetes.md", "utf8").matchAll(/^```yaml\n# values.yaml\n(.*?)^```/gms)];
+test.each(shown.map(([, text = ""]) => text))("what docs/kubernetes.md shows is taken: %s", (text) => {
+  takes(parse(text));
+  expect(validate.errors).toBeNull();
+});
+test("docs/kubernetes.md shows both ways", () => expect(shown).toHaveLength(2));
 
 test.each(["image", "mongodb", "internalSecret", "auth"])("%s has to be said", (name) => {
   const { [name]: _, ...others } = five;
