@@ -12,8 +12,10 @@ import { createBalancer } from "./balancer.ts";
 import type { Replica, ReplicaOptions } from "./replica.ts";
 
 const LOOK_EVERY_MS = 5_000;
-/** Calls that find no replica have names looked up before that, but not more often than this, and wait no longer for it. */
-const LOOK_AGAIN_MS = 1_000;
+/** For calls that find no replica names are looked up before that, but no sooner than this after the last time. */
+const LOOK_AGAIN_MS = 100;
+/** How long such a call waits at most. */
+const PATIENCE_MS = 1_000;
 /** How often it is checked whether the calls of a replica that was removed have ended. Longer than a probe of `/readyz`. */
 const DRAIN_MS = 1_000;
 /** gRPC's MAX_CONNECTION_AGE: behind an address may be a load balancer, which gives each new connection to one of many. */
@@ -81,6 +83,7 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
     /** By address. */
     let known = new Map([["", byName]]);
     let looking: Promise<void> | undefined;
+    let soon: Promise<void> | undefined;
     let lookedAt = Number.NEGATIVE_INFINITY;
     let isFailing = false;
 
@@ -123,7 +126,14 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
         });
       return looking;
     };
-    const again = () => (looking || clock() - lookedAt >= LOOK_AGAIN_MS ? look() : undefined);
+    const again = () => {
+      soon ??= sleep(Math.max(0, lookedAt + LOOK_AGAIN_MS - clock()))
+        .then(look)
+        .finally(() => {
+          soon = undefined;
+        });
+      return soon;
+    };
     return { replicas: () => [...known.values()], look, again };
   }
 
@@ -132,8 +142,9 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
     /** In the order of their addresses. */
     replicas: (): readonly Replica[] => all(),
     async lookAgain(ms: number): Promise<void> {
-      const looks = names.flatMap(({ again }) => again() ?? []);
-      if (looks.length > 0) await Promise.race([Promise.all(looks), sleep(Math.max(0, Math.min(ms, LOOK_AGAIN_MS)))]);
+      if (names.length === 0) return;
+      const looked = Promise.all(names.map(({ again }) => again()));
+      await Promise.race([looked, sleep(Math.max(0, Math.min(ms, PATIENCE_MS)))]);
     },
     close(): void {
       closing.abort();
