@@ -1,6 +1,7 @@
 /** Reports in the last lines of a run which tools were missing, because a skipped test proves nothing. */
 import type { Reporter } from "vitest/node";
 import { chromiumMissing } from "./chromium-program.ts";
+import { dnsMissing } from "./dns.ts";
 import { exampleToolsMissing } from "./example-tools.ts";
 import { mongodMissing } from "./mongod.ts";
 import { networkMissing } from "./network.ts";
@@ -15,6 +16,10 @@ const MONGOD = `
 const NETWORK = `
   NOT RUN: the tests that cut the network between members of MongoDB, and the pods of the Helm chart.
   To run them, be root on Linux and install ip and nft (Debian: apt-get install iproute2 nftables).
+`;
+const DNS = `
+  NOT RUN: the test with a DNS server of its own.
+  To run it, be root on Linux, with unshare and mount (Debian: apt-get install util-linux mount).
 `;
 const DISK = `
   NOT RUN: the test on a full disk.
@@ -43,6 +48,7 @@ const CHROMIUM = `
 const found = () => [
   ...(mongodMissing ? [MONGOD] : []),
   ...(networkMissing ? [NETWORK] : []),
+  ...(dnsMissing ? [DNS] : []),
   ...(smallDiskMissing ? [DISK] : []),
   ...(nginxMissing ? [NGINX] : []),
   ...(chromiumMissing ? [CHROMIUM] : []),

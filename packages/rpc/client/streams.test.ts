@@ -21,7 +21,7 @@ function open(...urls: string[]) {
   onTestFinished(() => transport.close());
   const client = createClient(TickerService, transport);
   const watch = (text = "") => client.watch({ text })[Symbol.asyncIterator]();
-  return { client, watch, health: createClient(Health, transport) };
+  return { transport, client, watch, health: createClient(Health, transport) };
 }
 
 test("little waits for a slow reader", async () => {
@@ -40,6 +40,18 @@ test("little waits for a slow reader", async () => {
   }
   expect(taken).toBe(MESSAGES);
   expect(most * text.length).toBeLessThan(400_000);
+});
+
+test("those that are open are counted", async () => {
+  const { url } = await startTicker(ticking);
+  const { watch, client, transport } = open(url);
+  const count = () => transport.replicas()[0]?.streams();
+  const caller = new AbortController();
+  await client.watch({ text: "" }, { signal: caller.signal })[Symbol.asyncIterator]().next();
+  await watch().next();
+  expect(count()).toBe(2);
+  caller.abort();
+  await expect.poll(count).toBe(1);
 });
 
 test("as many as one connection can carry keep no calls waiting", async () => {

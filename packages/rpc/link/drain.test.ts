@@ -61,6 +61,35 @@ test("what was not sent when a link drains goes over the next one", async () => 
   expect(links).toBe(2);
 });
 
+test("no call is lost when connections to a host name get successors under load", async () => {
+  const { port } = new URL((await startService()).url);
+  let later = 0;
+  const time = {
+    ...realTime,
+    clock: () => realTime.clock() + later,
+    sleep: (ms: number, signal?: AbortSignal) => realTime.sleep(ms / 100, signal),
+  };
+  const urls = [`http://category.shop.test:${port}`];
+  const lookup = async () => ["127.0.0.1"];
+  const transport = createServiceTransport({ urls, lookup, secret, errors, ...time });
+  onTestFinished(() => transport.close());
+  const replica = () => transport.replicas()[0];
+  await expect.poll(() => replica()?.address).toBe("127.0.0.1");
+  const client = createClient(CategoryInternalService, transport);
+  let isOver = false;
+  const caller = async () => {
+    while (!isOver) await ask(client, 1);
+  };
+  const callers = Promise.all(Array.from({ length: 20 }, caller));
+  for (let n = 0; n < 10; n++) {
+    const before = replica();
+    later += 12 * 60_000;
+    await expect.poll(() => replica() !== before).toBe(true);
+  }
+  isOver = true;
+  await callers;
+});
+
 test("no call is lost when one of two replicas closes under load", async () => {
   const services = [await startService(), await startService()];
   const urls = services.map(({ url }) => url);
