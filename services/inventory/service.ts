@@ -1,7 +1,8 @@
 /** Puts the inventory service together. */
 import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, listTombstones, withExpiry } from "../records/expiry.ts";
+import { createExpiry, withExpiry } from "../records/expiry.ts";
+import { keepingOf } from "../records/keeping.ts";
 import type { ServiceModule } from "../records/module.ts";
 import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
@@ -10,7 +11,6 @@ import { INVENTORY, isTombstone } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
 import { createReservationsWorker } from "./resolve-reservations.ts";
 import { commit, onceCleared, release } from "./rules.ts";
-import { createInventoryWorkers } from "./workers.ts";
 
 export async function createInventoryService(deps: Deps, peers: InventoryPeers): Promise<ServiceModule> {
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
@@ -37,14 +37,15 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
 
   const context = { ...deps, ...peers, entries, expiry, publisher, highestOrder, change, commitOrder, releaseOrder };
   const reservations = createReservationsWorker(context);
+  const { workers, countable } = keepingOf("inventory", entries, context);
   return {
     implementations: createInventoryHandlers(context),
-    workers: createInventoryWorkers(context, reservations.worker),
+    workers: [publisher.worker, reservations.worker, highestOrder.worker, ...workers],
     countable: {
+      ...countable,
       pending: listPending(entries, ({ statusRev }) => statusRev),
       states: ["OPEN", "RETIRED"],
       isOutbox: true,
-      tombstones: listTombstones(entries, expiry),
       unsettled: reservations.unsettled,
     },
   };

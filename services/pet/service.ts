@@ -1,18 +1,20 @@
 /** Puts the pet service together. */
 import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, listTombstones, withExpiry } from "../records/expiry.ts";
+import { createExpiry, expiryWorker, withExpiry } from "../records/expiry.ts";
 import { createNameSearch, MARKS, withFoldedName } from "../records/folded-names.ts";
 import { createKeys } from "../records/idempotency-keys.ts";
+import { keepingOf } from "../records/keeping.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { ServiceModule } from "../records/module.ts";
 import { withCaller } from "../records/on-behalf.ts";
-import { finishDeletion } from "./advance-intent.ts";
+import { recoveryWorker } from "../records/recovery-worker.ts";
+import { advanceIntent, finishDeletion } from "./advance-intent.ts";
 import type { PetContext, PetPeers } from "./context.ts";
+import { advanceCreation } from "./create-pet.ts";
 import { createDeletionGuard } from "./deletion-guard.ts";
 import { createPetHandlers } from "./handlers.ts";
-import { DELETION_GUARDS, isTombstone, nameOf, PETS } from "./model.ts";
-import { createPetWorkers } from "./workers.ts";
+import { DELETION_GUARDS, isTombstone, nameOf, PETS, type PetDoc } from "./model.ts";
 
 export async function createPetService(deps: Deps, peers: PetPeers): Promise<ServiceModule> {
   const { store } = deps;
@@ -29,14 +31,22 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
   });
   const keys = createKeys(await store.collection(KEYS), "pet", deps);
   const context: PetContext = { ...deps, ...peers, pets, expiry, deletionGuard, keys, names };
+  const recovery = recoveryWorker<PetDoc>(
+    {
+      name: "pet.recovery",
+      everyMs: 2_000,
+      list: (batch, callContext) => pets.list({ ...batch, where: { pending: true } }, callContext),
+      advance: (pet, callContext) =>
+        pet.intent
+          ? advanceIntent(context, pet, pet.intent.op, callContext)
+          : advanceCreation(context, pet, callContext),
+    },
+    context,
+  );
+  const { workers, countable } = keepingOf("pet", pets, context);
   return {
     implementations: createPetHandlers(context),
-    workers: createPetWorkers(context),
-    countable: {
-      pending: listPending(pets, ({ op }) => op),
-      states: ["CREATING", "ACTIVE"],
-      tombstones: listTombstones(pets, expiry),
-      keys: keys.list,
-    },
+    workers: [recovery, ...workers, expiryWorker("pet.deletion-guards", deletionGuard.removeExpired, context)],
+    countable: { ...countable, pending: listPending(pets, ({ op }) => op), states: ["CREATING", "ACTIVE"] },
   };
 }

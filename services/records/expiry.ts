@@ -66,7 +66,7 @@ export interface ExpiringDoc extends Doc {
   /** The period in which it became a tombstone, or was last changed as one. */
   readonly endedOn?: number | undefined;
 }
-type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
+export type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
 
 /** Wraps a collection so that every write of a tombstone sets `endedOn`. */
 export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
