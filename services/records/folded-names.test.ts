@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import * as s from "@petstore/store/document-schema";
 import { type Infer, put, type Schema, type Store, schema } from "@petstore/store/port";
 import { expect, test } from "vitest";
@@ -42,7 +43,7 @@ function data() {
         },
       };
       const records = withCaller(withFoldedName(counted, nameOf));
-      const deps = { clock: () => now, random: () => 0 };
+      const deps = { clock: () => now, random: () => 0, sleep: () => nextTurn() };
       const search = createNameSearch("records.names", records, nameOf, await store.collection(MARKS), deps);
       return {
         records,

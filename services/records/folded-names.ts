@@ -2,7 +2,6 @@
  * Search by name. A visible record carries its name without case, and an index finds those that begin alike. Records that were
  * stored before there was a search get theirs from a worker. Until all have it nothing is searched, for some would be missing.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { background, type CallContext } from "@petstore/rpc/call";
 import * as s from "@petstore/store/document-schema";
 import {
@@ -22,6 +21,7 @@ import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import type { Worker } from "./module.ts";
 import { documentAfter, recordSchema } from "./record.ts";
+import { type WalkOptions, walk } from "./walk.ts";
 
 /** A record that can be found by its name. */
 export const namedSchema = s.object({
@@ -99,7 +99,7 @@ export function createNameSearch<T extends NamedRecord>(
   records: NamedRecords<T>,
   nameOf: NameOf<T>,
   marks: Collection<MarkDoc>,
-  deps: Pick<Deps, "clock" | "random">,
+  deps: Pick<Deps, "clock" | "random" | "sleep">,
 ): NameSearch<T> {
   /** As it was read or written last. */
   let mark: MarkDoc | undefined;
@@ -107,38 +107,28 @@ export function createNameSearch<T extends NamedRecord>(
   const lacks = (doc: T) => doc.foldedName !== foldedNameOf(doc, nameOf);
   const fold: Decide<T, void> = (doc) => (doc && lacks(doc) ? put(doc, undefined) : keep(undefined));
 
-  /** Gives every visible record its folded name, in `most` batches. Resolves to how many lacked it. */
-  async function walk(
-    limit: number,
-    most: number,
-    {
-      stop,
-      call = () => background(deps, "names"),
-    }: { readonly stop?: AbortSignal; readonly call?: () => CallContext },
-  ): Promise<number> {
+  /** Gives visible records their folded names. Resolves to how many lacked it. */
+  function foldAll(options: WalkOptions): Promise<number> {
     const begun = deps.clock();
-    let count = 0;
-    let after: number | undefined;
-    for (let batch = 0; batch < most && !stop?.aborted; batch++) {
-      const callContext = call();
-      const docs = await records.list({ where: { visible: true }, after, limit, order: "asc" }, callContext);
-      const lacking = docs.filter(lacks);
-      await Promise.all(lacking.map(({ _id }) => records.update(_id, fold, callContext)));
-      count += lacking.length;
-      if (docs.length < limit) {
-        mark = await marks.update(FOLDED_NAMES, documentAfter(walked(begun)), callContext);
-        break;
-      }
-      after = docs.at(-1)?._id;
-      await nextTurn(); // the embedded store answers at once
-    }
-    return count;
+    return walk(
+      {
+        list: (after, limit, callContext) =>
+          records.list({ where: { visible: true }, after, limit, order: "asc" }, callContext),
+        isOld: lacks,
+        rewrite: ({ _id }, callContext) => records.update(_id, fold, callContext),
+        async passed(last, callContext) {
+          if (last === undefined) mark = await marks.update(FOLDED_NAMES, documentAfter(walked(begun)), callContext);
+        },
+      },
+      options,
+      deps,
+    );
   }
 
   return {
     async list(start, callContext) {
       mark ??= await marks.get(FOLDED_NAMES, callContext);
-      if (!mark) await walk(FEW, 1, { call: () => callContext });
+      if (!mark) await foldAll({ limit: FEW, most: 1, call: () => callContext });
       if (!mark) {
         const message =
           "Names are still being made ready for search after an upgrade. Try again later, or list without name.";
@@ -152,7 +142,7 @@ export function createNameSearch<T extends NamedRecord>(
       async run(limit, stop) {
         mark ??= await marks.get(FOLDED_NAMES, background(deps, "names"));
         const isDue = !mark || (mark.again !== undefined && deps.clock() >= mark.again);
-        return isDue ? walk(limit, Number.POSITIVE_INFINITY, { stop }) : 0;
+        return isDue ? foldAll({ limit, stop, call: () => background(deps, "names") }) : 0;
       },
     },
   };
