@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
 import { Corrupt, NotWritable, StoreLocked, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
+import { CannotLook } from "../doctor/errors.ts";
 import { copyFiles, exportMongo, exportRecords, makeBackup, openCopies, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
 import { NoLook, openDirectory, type Place, placeOf, Refused, recordsOf } from "./places.ts";
@@ -15,6 +16,8 @@ npm run data -- restore DIR    brings a backup back; the petstore must be stoppe
 npm run data -- export FILE    writes all records, at one instant, as lines of JSON
 npm run data -- import FILE    fills a store with them, whatever its engine
 npm run data -- copy --from STORE --to STORE    moves everything, also from one engine to the other
+npm run data -- migrate indexes|status|up       builds the indexes of this version, says which records are of an older
+                                                format, and has them rewritten while the petstore runs: docs/store.md
 
 A STORE is a directory or a mongodb:// URI, by default what DATA_DIR or MONGODB_URI say. A store that is to be filled must be
 empty and not in use. Import and copy go on where they stopped; a backup that was cut short is void.
@@ -48,6 +51,13 @@ async function run(): Promise<void> {
   const { values, positionals } = parse();
   if (values.help) return void process.stdout.write(help);
   const [verb, path = "", ...more] = positionals;
+  if (verb === "migrate") {
+    const { isStep, migrate } = await import("./migrate.ts");
+    const isPlain =
+      values.store === undefined && values.from === undefined && values.to === undefined && !values.replace;
+    if (!isStep(path) || more.length > 0 || !isPlain) throw new Misused(help);
+    return migrate(path, env, say);
+  }
   const isCopy = verb === "copy";
   if (more.length > 0 || (path === "") !== isCopy || (values.from !== undefined || values.to !== undefined) !== isCopy)
     throw new Misused(help);
@@ -140,7 +150,7 @@ const inWords = (counts: Readonly<Record<string, number>>): string =>
 /** What is there, or what was asked for, is against it. */
 const refusals = [Refused, Corrupt, StoreLocked, UnsupportedFormat];
 /** What can be said in one line to whoever runs the command. */
-const foreseen = [...refusals, Misused, NoLook, ConfigError, UnusableServer, NotWritable];
+const foreseen = [...refusals, Misused, NoLook, CannotLook, ConfigError, UnusableServer, NotWritable];
 
 process.umask(0o077);
 try {

@@ -4,6 +4,7 @@ import { Corrupt, type Doc, type Id } from "@petstore/store/port";
 import type { Inspection, Kind, Row } from "@petstore/store/rows";
 import type { ServiceName } from "../processes/names.ts";
 import type { OnProgress } from "../processes/progress.ts";
+import { asStored, type Formatted, toNewest } from "../services/records/formats.ts";
 import { byOpening, type Finding, type Findings, finding } from "./findings.ts";
 
 /** Documents that are read at once. */
@@ -37,9 +38,9 @@ export async function* list<T extends Doc>(
   for (let after: Id | undefined; ; ) {
     const rows = await from.page(kind.name, PAGE, after);
     for (const row of rows) {
-      const [doc, problem] = read(from, row, kind);
+      const [doc, problem, stored] = read(from, row, kind);
       if (problem !== undefined) found.add([finding("corrupt-document", [`${name}/${row._id}`], problem)]);
-      if (isRead(doc)) found.add(misplaced(`${name}/${row._id}`, row, doc, kind, service));
+      if (stored) found.add(misplaced(`${name}/${row._id}`, row, stored, kind, service));
       yield { _id: row._id, doc };
     }
     after = rows.at(-1)?._id;
@@ -55,9 +56,15 @@ export async function many<T extends Doc>({ from, kind }: Source<T>, ids: Iterab
   return new Map(rows.map((row) => [row._id, read(from, row, kind)[0]]));
 }
 
-function read<T extends Doc>(from: Pick<Inspection, "read">, row: Row, kind: Kind<T>): [Read<T>, string?] {
+/** Reads a document of any format that this version knows: it as one of the newest, and it as it is stored. */
+function read<T extends Doc>(
+  from: Pick<Inspection, "read">,
+  row: Row,
+  kind: Kind<T> & Formatted,
+): [Read<T>, string?, T?] {
   try {
-    return [from.read(row, kind)];
+    const stored = from.read(row, asStored(kind));
+    return [toNewest(kind)(stored), undefined, stored];
   } catch (error) {
     if (error instanceof Corrupt) return [UNREADABLE, error.message];
     throw error;

@@ -3,7 +3,9 @@ import type { realTime } from "@petstore/runtime/clock";
 import type { Logger } from "@petstore/runtime/log";
 import { openStore } from "@petstore/store/open";
 import type { Store } from "@petstore/store/port";
+import manifest from "../package.json" with { type: "json" };
 import { type ServiceName, serviceNames } from "../processes/names.ts";
+import { withFormats } from "../services/records/format-marks.ts";
 import type { DoctorConfig } from "./config.ts";
 import { type Finding, nameOf } from "./findings.ts";
 import { type AllInspected, look, schemasOf } from "./look.ts";
@@ -48,7 +50,7 @@ export async function repair(
   for (const service of serviceNames) {
     const store = await openStore({ ...config, service }, { ...time, log, onFatal });
     stack.defer(() => store.close());
-    opened.set(service, store);
+    opened.set(service, withFormats(store, { service, version: manifest.version, ...time }).store);
   }
   const stores = Object.fromEntries(opened) as unknown as Stores;
   using services = await openServices(stores, time, log);

@@ -8,8 +8,9 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { every } from "@petstore/runtime/workers";
 import { openStore, storesOfOneProcess } from "@petstore/store/open";
-import { NotWritable, type Store, type StoreFile, UnusableServer } from "@petstore/store/port";
+import { NotWritable, type Store, type StoreFile, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
 import { errors } from "#errors";
+import manifest from "../package.json" with { type: "json" };
 import type { Common, PathTo } from "../processes/common.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
 import { METRICS } from "../processes/metrics.ts";
@@ -18,6 +19,7 @@ import { createService } from "./create.ts";
 import { observed } from "./observed-store.ts";
 import { createCensus } from "./records/census.ts";
 import type { Deps } from "./records/deps.ts";
+import { withFormats } from "./records/format-marks.ts";
 import { RETENTION } from "./records/retention.ts";
 import { storeFailureOf } from "./records/store-failure.ts";
 import { showService } from "./shown.ts";
@@ -79,17 +81,25 @@ export async function openService(
 ): Promise<OpenService> {
   const { name, host, port } = config;
   const onFatal = (err: unknown) => {
-    // A restart would find an empty directory, and begin anew.
-    const isDisplaced = err instanceof NotWritable;
-    log.fatal({ err }, isDisplaced ? err.message : "the store can't be trusted any more, the process ends");
-    process.exit(isDisplaced ? NO_RESTART : 1);
+    // A restart would find an empty directory, and begin anew; or records that this version does not know.
+    const isFinal = err instanceof NotWritable || err instanceof UnsupportedFormat;
+    log.fatal({ err }, isFinal ? err.message : "the store can't be trusted any more, the process ends");
+    process.exit(isFinal ? NO_RESTART : 1);
   };
   const onCorrupt = (collection = "") => metrics.corrupt.of(collection).add();
-  const opened = await open({ ...config, service: name }, { ...time, log, onFatal, onCorrupt, waitsFor }).catch(refuse);
+  const opened = await open(
+    { ...config, service: name },
+    { ...time, log, onFatal, onCorrupt, waitsFor, version: manifest.version },
+  ).catch(refuse);
   stack.defer(() => opened.close());
-  if (opened.inspection) addStored(admin.routes, name, config.dataDir, opened.inspection);
   const system = config.mongodbUri === undefined ? "sqlite" : "mongodb";
-  const store = observed(opened, { system, namespace: name }, metrics, tracing);
+  const formats = withFormats(observed(opened, { system, namespace: name }, metrics, tracing), {
+    service: name,
+    version: manifest.version,
+    ...time,
+  });
+  const { store } = formats;
+  if (opened.inspection) addStored(admin.routes, name, config.dataDir, opened.inspection, formats.raise);
   const retention = { ...RETENTION, eventsMs: config.eventsRetentionMs };
   const deps: Deps = { store, log, tracing, ...time, retention, failpoint };
   const service = await createService(name, deps, pathTo);
@@ -140,13 +150,15 @@ export async function openService(
       const failures = metrics.workerFailures.of(name);
       const counted = async (stop: AbortSignal) => {
         await run(stop).catch((error) => {
+          if (error instanceof UnsupportedFormat) onFatal(error);
           if (!stop.aborted) failures.add();
           throw error;
         });
       };
       workers.use(every(everyMs, name, counted, deps));
     };
-    for (const { name, everyMs, run } of service.workers) begin(name, everyMs, (stop) => run(BATCH, stop));
+    for (const { name, everyMs, run } of [...service.workers, formats.worker])
+      begin(name, everyMs, (stop) => run(BATCH, stop));
     // Apart, for a count may take minutes, and an alert waits for what is pending.
     begin(`${name}.pending`, CENSUS_MS, census.look);
     begin(`${name}.census`, CENSUS_MS, census.run);

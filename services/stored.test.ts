@@ -1,5 +1,6 @@
 import { statSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
+import manifest from "../package.json" with { type: "json" };
 import { directoryForEach } from "../packages/store/fixtures/directory.ts";
 import type { AdminAnswer, AdminRoutes } from "../processes/admin.ts";
 import { secretFile } from "./proof.ts";
@@ -8,16 +9,19 @@ import { addStored } from "./stored.ts";
 const directory = directoryForEach();
 const secret = "s".repeat(64);
 
-function open() {
+type Route = "GET /stored/pet" | "PUT /stored/pet/formats";
+
+function open(raise = async () => {}) {
   const routes: AdminRoutes = new Map();
-  addStored(routes, "pet", directory.path, {
-    page: async (...args) => [{ _id: args.length, doc: Uint8Array.of(1, 2, 3), indexed: { visible: true } }],
+  const inspection = {
+    page: async (...args: unknown[]) => [{ _id: args.length, doc: Uint8Array.of(1, 2, 3), indexed: { visible: true } }],
     many: async () => [],
-    sequences: async () => [["pet", 7]],
+    sequences: async () => [["pet", 7] as const],
     wrongIndexes: async () => [],
-  });
-  return async (query: Record<string, string>) =>
-    (await routes.get("GET /stored/pet")?.("", new URLSearchParams(query))) as AdminAnswer;
+  };
+  addStored(routes, "pet", directory.path, inspection, raise);
+  return async (query: Record<string, string>, route: Route = "GET /stored/pet", body = "") =>
+    (await routes.get(route)?.(body, new URLSearchParams(query))) as AdminAnswer;
 }
 const asked = (call: string, ...args: unknown[]) => ({ q: JSON.stringify({ call, args }) });
 
@@ -47,6 +51,18 @@ test.each([
   writeFileSync(secretFile(directory.path, 12), secret);
   writeFileSync(secretFile(directory.path, 14), "");
   expect(await ask({ ...asked("sequences"), ...query })).toMatchObject({ status: 403 });
+  expect(await ask(query, "PUT /stored/pet/formats", "{}")).toMatchObject({ status: 403 });
+});
+
+test("formats are raised for who asks with the same version", async () => {
+  const raise = vi.fn(async () => {});
+  const ask = open(raise);
+  writeFileSync(secretFile(directory.path, 12), secret);
+  const put = (version: string) => ask({ by: "12", secret }, "PUT /stored/pet/formats", JSON.stringify({ version }));
+  expect(await put("0.9.0")).toMatchObject({ status: 409, body: { message: expect.stringContaining("same version") } });
+  expect(raise).not.toHaveBeenCalled();
+  expect(await put(manifest.version)).toEqual({ status: 200, body: {} });
+  expect(raise).toHaveBeenCalledOnce();
 });
 
 test("who has put it there as another user is refused", async () => {

@@ -21,6 +21,8 @@ export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "
   readonly onFatal: (error: unknown) => void;
   /** A list has left out a document of this collection, because it can't be read. */
   readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
+  /** That of the program, which MongoDB is told with each connection. */
+  readonly version?: string | undefined;
   /** Called with what the opening waits for, whenever that changes. */
   readonly waitsFor?: (what: string) => void;
 }

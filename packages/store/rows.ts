@@ -66,6 +66,8 @@ export interface StoreAtRest extends Inspection {
   isEmpty(): Promise<boolean>;
   /** Whether other processes work with it. Always false for a file, which can't be read then. */
   isInUse(): Promise<boolean>;
+  /** The versions of the processes that work with it, as far as they say so. Undefined for who may not see others. */
+  versions(): Promise<ReadonlySet<string> | undefined>;
   /** Drops the indexes of a collection that may be wrong. Opening the store builds them. */
   dropIndexes(kind: Pick<Declaration, "name" | "indexes">): Promise<void>;
   close(): Promise<void>;

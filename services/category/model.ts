@@ -4,7 +4,7 @@ import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstor
 import { namedSchema } from "../records/folded-names.ts";
 import { members } from "../records/members.ts";
 import type { Sagas } from "../records/on-behalf.ts";
-import { type StoredRecord, toEtag, traceparentOf, whileVisible } from "../records/record.ts";
+import { FORMAT, type StoredRecord, toEtag, traceparentOf, whileVisible } from "../records/record.ts";
 
 /** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});
@@ -30,14 +30,17 @@ const categoryDocSchema = s.object({
 });
 export type CategoryDoc = Infer<typeof categoryDocSchema>;
 
-export const CATEGORIES = schema<CategoryDoc>()(
-  "categories",
-  { visible: ["visible"], name: ["foldedName"], pending: ["pending"], endedOn: ["endedOn"] },
-  categoryDocSchema,
-  whileVisible((doc: CategoryDoc): CategoryView => ({ ...input.partOf(doc), version: doc.version })),
-  [],
-  traceparentOf,
-);
+export const CATEGORIES = {
+  ...schema<CategoryDoc>()(
+    "categories",
+    { visible: ["visible"], name: ["foldedName"], pending: ["pending"], endedOn: ["endedOn"] },
+    categoryDocSchema,
+    whileVisible((doc: CategoryDoc): CategoryView => ({ ...input.partOf(doc), version: doc.version })),
+    [],
+    traceparentOf,
+  ),
+  formats: { newest: FORMAT },
+};
 export type Categories = Sagas<CategoryDoc, (typeof CATEGORIES)["indexes"], CategoryView>;
 
 export const nameOf = ({ name }: Pick<CategoryDoc, "name">): string => name;

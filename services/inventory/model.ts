@@ -7,7 +7,15 @@ import {
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
 import { members } from "../records/members.ts";
-import { recordSchema, statusSchema, toEtag, toPetStatus, traceparentOf, whileVisible } from "../records/record.ts";
+import {
+  FORMAT,
+  recordSchema,
+  statusSchema,
+  toEtag,
+  toPetStatus,
+  traceparentOf,
+  whileVisible,
+} from "../records/record.ts";
 import { HELD_MAP, SETTLED_MAP, TRACES_MAP } from "./order-map.ts";
 
 /** The members of an inventory entry that clients set. */
@@ -66,20 +74,23 @@ export type InventoryDoc = Infer<typeof inventoryDocSchema>;
 /** What callers see of an entry. */
 export type InventoryView = Pick<InventoryDoc, "quantity" | "status" | "version">;
 
-export const INVENTORY = schema<InventoryDoc>()(
-  "inventory",
-  {
-    visible: ["visible"],
-    status: ["visible", "status"],
-    pending: ["pending"],
-    hasReservations: ["hasReservations"],
-    endedOn: ["endedOn"],
-  },
-  inventoryDocSchema,
-  whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
-  [],
-  traceparentOf,
-);
+export const INVENTORY = {
+  ...schema<InventoryDoc>()(
+    "inventory",
+    {
+      visible: ["visible"],
+      status: ["visible", "status"],
+      pending: ["pending"],
+      hasReservations: ["hasReservations"],
+      endedOn: ["endedOn"],
+    },
+    inventoryDocSchema,
+    whileVisible(({ quantity, status, version }: InventoryDoc): InventoryView => ({ quantity, status, version })),
+    [],
+    traceparentOf,
+  ),
+  formats: { newest: FORMAT },
+};
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;
 

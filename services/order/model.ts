@@ -5,7 +5,15 @@ import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../records/errors.ts";
 import { members } from "../records/members.ts";
-import { idOr, recordSchema, type StoredRecord, toEtag, traceparentOf, whileVisible } from "../records/record.ts";
+import {
+  FORMAT,
+  idOr,
+  recordSchema,
+  type StoredRecord,
+  toEtag,
+  traceparentOf,
+  whileVisible,
+} from "../records/record.ts";
 
 /** A google.protobuf.Timestamp, in numbers that JSON and BSON hold exactly. */
 const momentSchema = s.object({
@@ -63,20 +71,23 @@ const orderDocSchema = s.object({
 });
 export type OrderDoc = Infer<typeof orderDocSchema>;
 
-export const ORDERS = schema<OrderDoc>()(
-  "orders",
-  {
-    visible: ["visible"],
-    pet: ["visible", "petId"],
-    completed: ["visible", "completed"],
-    petCompleted: ["visible", "petId", "completed"],
-    endedOn: ["endedOn"],
-  },
-  orderDocSchema,
-  whileVisible((doc: OrderDoc): OrderView => ({ ...input.partOf(doc), version: doc.version })),
-  ["petId", "complete"],
-  traceparentOf,
-);
+export const ORDERS = {
+  ...schema<OrderDoc>()(
+    "orders",
+    {
+      visible: ["visible"],
+      pet: ["visible", "petId"],
+      completed: ["visible", "completed"],
+      petCompleted: ["visible", "petId", "completed"],
+      endedOn: ["endedOn"],
+    },
+    orderDocSchema,
+    whileVisible((doc: OrderDoc): OrderView => ({ ...input.partOf(doc), version: doc.version })),
+    ["petId", "complete"],
+    traceparentOf,
+  ),
+  formats: { newest: FORMAT },
+};
 export const isTombstone = ({ state }: Pick<OrderDoc, "state">): boolean =>
   state === "ABORTED" || state === "CANCELLED";
 export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"], OrderView>;

@@ -6,6 +6,7 @@ import { namedSchema } from "../records/folded-names.ts";
 import { members } from "../records/members.ts";
 import type { Sagas } from "../records/on-behalf.ts";
 import {
+  FORMAT,
   fromPetStatus,
   idOr,
   type Status,
@@ -90,24 +91,27 @@ const petDocSchema = s.object({
 });
 export type PetDoc = Infer<typeof petDocSchema>;
 
-export const PETS = schema<PetDoc>()(
-  "pets",
-  {
-    visible: ["visible"],
-    category: ["visible", "categoryId"],
-    status: ["visible", "status"],
-    categoryStatus: ["visible", "categoryId", "status"],
-    name: ["foldedName"],
-    member: ["member"],
-    joining: ["joining"],
-    pending: ["pending"],
-    endedOn: ["endedOn"],
-  },
-  petDocSchema,
-  whileVisible((doc: PetDoc) => viewOf(doc)),
-  ["categoryId"],
-  traceparentOf,
-);
+export const PETS = {
+  ...schema<PetDoc>()(
+    "pets",
+    {
+      visible: ["visible"],
+      category: ["visible", "categoryId"],
+      status: ["visible", "status"],
+      categoryStatus: ["visible", "categoryId", "status"],
+      name: ["foldedName"],
+      member: ["member"],
+      joining: ["joining"],
+      pending: ["pending"],
+      endedOn: ["endedOn"],
+    },
+    petDocSchema,
+    whileVisible((doc: PetDoc) => viewOf(doc)),
+    ["categoryId"],
+    traceparentOf,
+  ),
+  formats: { newest: FORMAT },
+};
 export const nameOf = ({ facts }: Pick<PetDoc, "facts">): string => facts.name;
 export const isTombstone = ({ state }: Pick<PetDoc, "state">): boolean => state === "ABORTED" || state === "DELETED";
 export type Pets = Sagas<PetDoc, (typeof PETS)["indexes"], PetView>;

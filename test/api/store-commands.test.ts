@@ -48,7 +48,10 @@ async function commandsOf(request: () => Promise<unknown>): Promise<Record<strin
   const counts: Record<string, number> = {};
   for (const name of serviceNames) {
     await dbOf(name).command({ profile: 0 });
-    const seen = await dbOf(name).collection("system.profile").find({ appName: "petstore" }).toArray();
+    const seen = await dbOf(name)
+      .collection("system.profile")
+      .find({ appName: /^petstore\// })
+      .toArray();
     await dbOf(name).collection("system.profile").drop();
     for (const { ns, op, command } of seen) {
       const collection = `${ns}`.slice(`petstore_${name}.`.length);

@@ -18,10 +18,9 @@ import { mongodbMissing, openPlace } from "../harness/mongodb.ts";
 import { watchWrites } from "../harness/mongodb-writes.ts";
 import { readState } from "../harness/stores.ts";
 import * as doors from "../workload/doors.ts";
-import type { Operation } from "../workload/operations.ts";
-import type { Outcome } from "../workload/perform.ts";
 import { rollingDoors, rollingRequests } from "../workload/runs.ts";
 import { clients, startSelling } from "../workload/selling.ts";
+import { watched } from "../workload/watched.ts";
 import { startWatcher, type Watcher } from "../workload/watchers.ts";
 
 /** Clients by each way in, each waiting for its answer before it asks again: more for a longer run. */
@@ -39,29 +38,6 @@ const LAME_DUCK = "3s";
 type Name = keyof typeof ways;
 const ways = { http1: doors.http1, http2: doors.http2, grpcJs: doors.grpcJs, connectNode: doors.connectNode };
 const chosen = (rollingDoors ?? Object.keys(ways)) as Name[];
-
-/** What the clients of one way in met. */
-function watched(door: doors.Door, pause: () => Promise<void>) {
-  const seen = { requests: 0, longestMs: 0, failures: [] as string[] };
-  /** Only until the first failure is there anything to find out; then the others shall go on. */
-  async function send(operation: Operation): Promise<Outcome> {
-    for (;;) {
-      await pause();
-      const startedAt = performance.now();
-      seen.requests++;
-      const outcome = await door.send(operation).catch((error: unknown) => {
-        seen.failures.push(`${new Date().toISOString()} ${operation.do}: ${told(error)}`);
-      });
-      seen.longestMs = Math.max(seen.longestMs, Math.round(performance.now() - startedAt));
-      if (outcome) return outcome;
-      await sleep(100);
-    }
-  }
-  return { seen, send };
-}
-
-const told = (error: unknown): string =>
-  error instanceof Error ? `${error.message} (${(error as NodeJS.ErrnoException).code ?? error.name})` : `${error}`;
 
 /** Lets so many begin in a second, once it knows how many. */
 function createPace() {

@@ -13,6 +13,8 @@ export const procMissing = !existsSync("/proc/self/environ");
 export interface Launched extends AsyncDisposable {
   /** The address that all gateways share. */
   readonly http: string;
+  /** The environment of the launcher. */
+  readonly environment: Readonly<Record<string, string>>;
   /** The addresses of all replicas of a service. */
   urls(service: ServiceName): readonly string[];
   /** The names of all processes, such as "pet-2". */
@@ -26,21 +28,29 @@ export interface Launched extends AsyncDisposable {
   output(): string;
 }
 
-export async function launch(mongodbUri: string, replicas: number, env: Record<string, string>): Promise<Launched> {
+const here = join(import.meta.dirname, "../..");
+
+/** `root`: where its code is. */
+export async function launch(
+  mongodbUri: string,
+  replicas: number,
+  env: Record<string, string>,
+  root = here,
+): Promise<Launched> {
   const portBase = await freePorts(replicas);
-  const root = join(import.meta.dirname, "../..");
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    NODE_COMPILE_CACHE: join(here, "node_modules/.cache/compile"),
+    MONGODB_URI: mongodbUri,
+    PORT_BASE: `${portBase}`,
+    REPLICAS: processNames.map((name) => `${name}:${replicas}`).join(","),
+    LOG_LEVEL: "warn",
+    LOG_FORMAT: "json",
+    ...env,
+  };
   const child = spawn(process.execPath, ["launcher/main.ts"], {
     cwd: root,
-    env: {
-      PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile"),
-      MONGODB_URI: mongodbUri,
-      PORT_BASE: `${portBase}`,
-      REPLICAS: processNames.map((name) => `${name}:${replicas}`).join(","),
-      LOG_LEVEL: "warn",
-      LOG_FORMAT: "json",
-      ...env,
-    },
+    env: environment,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const kill = () => child.kill("SIGKILL"); // its processes end with it
@@ -85,6 +95,7 @@ export async function launch(mongodbUri: string, replicas: number, env: Record<s
   await printed(/is ready/, 1);
   return {
     http,
+    environment,
     urls: (service) =>
       Array.from({ length: replicas }, (_, i) => `http://127.0.0.1:${portOf(service, portBase, i + 1)}`),
     names: instances.map(({ name }) => name),

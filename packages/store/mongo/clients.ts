@@ -1,6 +1,7 @@
 /** The driver's clients, with all that they share among the stores of one process. */
 import type { MongoClient } from "mongodb";
 import { createClient } from "./connect.ts";
+import { appName } from "./identity.ts";
 import { followMembers } from "./members.ts";
 import { createTurns } from "./turns.ts";
 
@@ -10,14 +11,15 @@ export type Clients = ReturnType<typeof openClients>;
 const MAX_LOOKS = 16;
 
 /** Throws `UnusableServer` for an invalid connection string. */
-export function openClients(uri: string) {
-  const calls = createClient(uri);
+export function openClients(uri: string, version?: string) {
+  const about = version === undefined ? {} : { appName: appName(uri, version) };
+  const calls = createClient(uri, about);
   let waiting: MongoClient | undefined;
   return {
     calls,
     /** For change streams and builds of indexes, opened on first use: without a socket timeout. */
     patient(): MongoClient {
-      waiting ??= createClient(uri, { socketTimeoutMS: 0 });
+      waiting ??= createClient(uri, { ...about, socketTimeoutMS: 0 });
       return waiting;
     },
     hasSeveralMembers: followMembers(calls),
@@ -36,8 +38,8 @@ export function openClients(uri: string) {
 /** As `openClients`, for several stores: those with one connection string share clients, which close with the last of them. */
 export function sharedClients(): typeof openClients {
   const all = new Map<string, { readonly clients: Clients; users: number }>();
-  return (uri) => {
-    const shared = all.get(uri) ?? { clients: openClients(uri), users: 0 };
+  return (uri, version) => {
+    const shared = all.get(uri) ?? { clients: openClients(uri, version), users: 0 };
     all.set(uri, shared);
     shared.users++;
     return {

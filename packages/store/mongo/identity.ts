@@ -21,6 +21,9 @@ export function formatProblem(database: string, format: number): string | undefi
   }`;
 }
 
+/** How a process of a version tells MongoDB which databases it works with, such as "petstore/1.0.0 petstore_*". */
+export const appName = (uri: string, version: string): string => `petstore/${version} ${databaseName(uri, "*")}`;
+
 /** `<database of the URI, or petstore>_<service>` */
 export function databaseName(uri: string, service: string): string {
   const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];

@@ -6,7 +6,7 @@ import type { EngineContext } from "../engine/context.ts";
 import type { Problem, StoreAtRest } from "../rows.ts";
 import { connectAtOnce, UNAUTHORIZED } from "./connect.ts";
 import { byMajority } from "./database.ts";
-import { databaseName, formatProblem } from "./identity.ts";
+import { appName, databaseName, formatProblem } from "./identity.ts";
 import { indexDescriptions } from "./index-builds.ts";
 import { readStored } from "./operation-log.ts";
 import { rowOf, rowsIn } from "./rows.ts";
@@ -34,6 +34,13 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
   const db = client.db(databaseName(uri, service), byMajority);
   const { find, page, sequences } = rowsIn(db);
 
+  /** The connections of petstores to the server: of all users, or of one's own. */
+  const users = (allUsers: boolean) =>
+    client
+      .db("admin")
+      .aggregate([{ $currentOp: { allUsers, idleConnections: true } }, { $match: { appName: /^petstore(\/|$)/ } }])
+      .toArray();
+
   return {
     page,
     sequences,
@@ -57,17 +64,17 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
     },
     isEmpty: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).length === 0,
     async isInUse() {
-      const users = (allUsers: boolean) =>
-        client
-          .db("admin")
-          .aggregate([{ $currentOp: { allUsers, idleConnections: true } }, { $match: { appName: "petstore" } }])
-          .toArray();
       // Connections are seen for a moment when their process has ended.
       for (let left = LOOKS; left > 0; left--) {
         if ((await users(true).catch(orElse(() => users(false)))).length === 0) return false;
         await sleep(LOOK_MS);
       }
       return true;
+    },
+    async versions() {
+      const seen = await users(true).catch(orElse(() => undefined));
+      const told = seen?.map((user) => [user.appName, /^petstore\/(\S+)/.exec(user.appName)?.[1] ?? ""] as const);
+      return told && new Set(told.filter(([name, version]) => name === appName(uri, version)).map(([, it]) => it));
     },
     async dropIndexes({ name, indexes }) {
       const declared = indexDescriptions({ indexes });

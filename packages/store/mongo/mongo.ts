@@ -27,6 +27,7 @@ export { databaseName } from "./identity.ts";
 export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
   readonly waitsFor?: (what: string) => void;
   readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
+  readonly version?: string | undefined;
   /** By default each store has clients of its own. */
   readonly openClients?: typeof openClients | undefined;
 }
@@ -38,7 +39,7 @@ export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "
 export async function openMongo(uri: string, service: string, options: MongoOptions): Promise<Store> {
   const { clock, log } = options;
   const report = reporting(log, clock, options.onCorrupt);
-  const clients = (options.openClients ?? openClients)(uri);
+  const clients = (options.openClients ?? openClients)(uri, options.version);
   const { calls, hasSeveralMembers, turns } = clients;
   const database = openDatabase(calls, databaseName(uri, service), hasSeveralMembers);
   /** The database on the client without a socket timeout. */

@@ -89,6 +89,7 @@ export function inspectFile(path: string): StoreAtRest {
     },
     isEmpty: async () => false,
     isInUse: async () => false,
+    versions: async () => new Set(),
     async dropIndexes({ name }) {
       close();
       using writing = openFile(path);
