@@ -13,12 +13,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { put } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { FORMAT_MARKS } from "../../services/records/format-marks.ts";
 import { FORMAT } from "../../services/records/record.ts";
 import { type Launched, launch, procMissing } from "../harness/launched.ts";
 import { mongodbMissing, openPlace } from "../harness/mongodb.ts";
+import { startPetstore } from "../harness/petstore.ts";
 import { SECRET } from "../harness/processes.ts";
+import { openStoreOf } from "../harness/stores.ts";
 import { type CopiedTree, copyTree } from "../mutants/copied-tree.ts";
 import * as doors from "../workload/doors.ts";
 import { clients, startSelling } from "../workload/selling.ts";
@@ -167,6 +171,20 @@ test.skipIf(procMissing)("on the embedded store", { timeout: 1_800_000 }, async 
 });
 
 describe.skipIf(mongodbMissing || procMissing)("on MongoDB", () => {
+  test("a process that hears of a format that it does not know ends, and says what to do", {
+    timeout: 300_000,
+  }, async () => {
+    await using petstore = await startPetstore({ replicas: 2, isSingle: false });
+    const store = await openStoreOf(petstore, "pet");
+    const marks = await store.collection(FORMAT_MARKS);
+    await marks.update("pets", () => put({ _id: "pets", format: FORMAT + 1, by: NEXT }, undefined));
+    await store.close();
+    await petstore.ended("pet");
+    const words = new RegExp(`${NEXT} of the petstore has raised .* start ${NEXT}, or restore the backup`);
+    for (const name of ["pet-1", "pet-2"] as const) expect(petstore.logs(name)).toMatch(words);
+    await expect(petstore.start("pet-1")).rejects.toThrow(words);
+  });
+
   test("two of each, and no request fails", { timeout: 1_800_000 }, async () => {
     await using place = await openPlace();
     await upAndBack({ mongodbUri: place.uri, dataDir: "" }, 2, undefined);

@@ -1,7 +1,7 @@
 import { realTime } from "@petstore/runtime/clock";
 import { ObjectId } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { mongodbMissing, openPlace, type Place } from "../../../test/harness/mongodb.ts";
+import { mongodbMissing, openPlace, type Place, withDatabaseName } from "../../../test/harness/mongodb.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { Corrupt, type Doc, put, schema, UnusableServer } from "../port.ts";
 import { databaseName } from "./identity.ts";
@@ -46,6 +46,21 @@ describe.skipIf(mongodbMissing)("a database", () => {
     });
     await store.close();
     expect(await look(({ isInUse }) => isInUse())).toBe(false);
+  });
+
+  test("is seen with the versions of the processes that say theirs, and of no other petstore's", async () => {
+    const others = withDatabaseName(place.uri, "others");
+    await using stack = new AsyncDisposableStack();
+    for (const [uri, version] of [
+      [place.uri, "1.0.0"],
+      [place.uri, "1.1.0"],
+      [place.uri, undefined],
+      [others, "0.9.0"],
+    ] as const) {
+      const store = await openForTest(uri, "things", { version });
+      stack.defer(() => store.close());
+    }
+    expect(await look(({ versions }) => versions())).toEqual(new Set(["1.0.0", "1.1.0"]));
   });
 
   test("with what no petstore has written is read to its end", async () => {
