@@ -29,6 +29,16 @@ export interface Theirs {
   readonly etag: string;
 }
 
+/** What a form of a record takes that is there already: it as it was read, and how it is read again. */
+export function editing<T extends { readonly etag: string }>(
+  before: T,
+  valuesOf: (record: T) => Values,
+  read: () => Promise<T>,
+) {
+  const seen = (record: T): Theirs => ({ values: valuesOf(record), etag: record.etag });
+  return { initial: valuesOf(before), etag: before.etag, theirs: async () => seen(await read()) };
+}
+
 export interface RecordFormProps {
   readonly title: string;
   readonly submitLabel: string;

@@ -1,9 +1,10 @@
 import type { Category, NewCategory } from "@petstore/client";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
-import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { editing, type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { useKeys } from "../parts/idempotency-key.ts";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
@@ -12,10 +13,10 @@ import { firstPage } from "../records/paged-list.ts";
 import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 
-type Open = { readonly what: "create" } | { readonly what: "edit" | "delete"; readonly category: Category };
-
 export function Categories() {
-  const [open, show] = useState<Open>();
+  const [dialog, show] = useState<ComponentChildren>();
+  const onClose = () => show(undefined);
+  const create = () => show(<CreateCategory onClose={onClose} />);
   const list = usePagedList<"category">((query) => {
     const id = idIn(query, "id");
     return {
@@ -32,7 +33,7 @@ export function Categories() {
         title="Categories"
         intro="The kinds of pets that the shop has. One that has pets can't be deleted."
         list={list}
-        create={{ label: "New category", onClick: () => show({ what: "create" }) }}
+        create={{ label: "New category", onClick: create }}
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
           { label: "Name", isHead: true, cell: ({ name }) => <Name>{name}</Name> },
@@ -47,10 +48,10 @@ export function Categories() {
             <a class="button" href={hrefOf("pets", { category: `${category.id}` })}>
               Pets<span class="unseen"> in {category.name}</span>
             </a>
-            <button type="button" onClick={() => show({ what: "edit", category })}>
+            <button type="button" onClick={() => show(<EditCategory {...{ category, onClose }} />)}>
               Edit<span class="unseen"> {category.name}</span>
             </button>
-            <button type="button" onClick={() => show({ what: "delete", category })}>
+            <button type="button" onClick={() => show(<DeleteCategory {...{ category, onClose }} />)}>
               Delete<span class="unseen"> {category.name}</span>
             </button>
           </>
@@ -64,15 +65,13 @@ export function Categories() {
           all: "There are no categories yet, such as dogs or cats.",
           filtered: "No category matches.",
           step: (
-            <button type="button" class="primary" onClick={() => show({ what: "create" })}>
+            <button type="button" class="primary" onClick={create}>
               Create the first category
             </button>
           ),
         }}
       />
-      {open?.what === "create" && <CreateCategory onClose={() => show(undefined)} />}
-      {open?.what === "edit" && <EditCategory category={open.category} onClose={() => show(undefined)} />}
-      {open?.what === "delete" && <DeleteCategory category={open.category} onClose={() => show(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -104,19 +103,9 @@ function EditCategory({ category: before, onClose }: CategoryProps) {
     written("category", category);
     notify(`Category ${category.id} is changed.`);
   }
-  async function theirs(): Promise<Theirs | undefined> {
-    const now = await petstore.categories.get(before.id);
-    return { values: valuesOf(now), etag: now.etag };
-  }
   const title = `Edit category ${before.id}`;
-  return (
-    <RecordForm
-      submitLabel="Save"
-      initial={valuesOf(before)}
-      etag={before.etag}
-      {...{ title, fields, submit, theirs, onClose }}
-    />
-  );
+  const edited = editing(before, valuesOf, () => petstore.categories.get(before.id));
+  return <RecordForm submitLabel="Save" {...{ title, fields, submit, onClose, ...edited }} />;
 }
 
 function DeleteCategory({ category, onClose }: CategoryProps) {

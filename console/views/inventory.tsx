@@ -1,10 +1,11 @@
 import type { InventoryItem, NewStock } from "@petstore/client";
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { countMeant } from "../parts/count.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
-import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { editing, type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Status, statusOf, statusOptions } from "../parts/status.tsx";
@@ -15,7 +16,8 @@ import { written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 
 export function Inventory() {
-  const [open, show] = useState<InventoryItem>();
+  const [dialog, show] = useState<ComponentChildren>();
+  const onClose = () => show(undefined);
   const list = usePagedList<"inventory">((query) => {
     const petId = idIn(query, "pet");
     const status = statusOf(query.get("status"));
@@ -53,7 +55,7 @@ export function Inventory() {
             <a class="button" href={hrefOf("orders", { pet: `${item.petId}`, state: "open" })}>
               Open orders<span class="unseen"> for pet {`${item.petId}`}</span>
             </a>
-            <button type="button" onClick={() => show(item)}>
+            <button type="button" onClick={() => show(<SetStock {...{ item, onClose }} />)}>
               Set stock<span class="unseen"> of pet {`${item.petId}`}</span>
             </button>
           </>
@@ -74,7 +76,7 @@ export function Inventory() {
           ),
         }}
       />
-      {open && <SetStock item={open} onClose={() => show(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -104,20 +106,14 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
     written("inventory", item);
     notify(`${petName(petId)}: ${item.quantity} in stock.`);
   }
-  async function theirs(): Promise<Theirs | undefined> {
+  async function read(): Promise<InventoryItem> {
     const now = await petstore.inventory.get(petId);
     base.current = now.quantity;
-    return { values: valuesOf(now), etag: now.etag };
+    return now;
   }
-  return (
-    <RecordForm
-      title={`Stock of ${petName(petId)}`}
-      submitLabel="Set stock"
-      initial={valuesOf(before)}
-      etag={before.etag}
-      {...{ fields, submit, theirs, onClose }}
-    />
-  );
+  const title = `Stock of ${petName(petId)}`;
+  const edited = editing(before, valuesOf, read);
+  return <RecordForm submitLabel="Set stock" {...{ title, fields, submit, onClose, ...edited }} />;
 }
 
 const valuesOf = ({ quantity }: InventoryItem): Values => ({ quantity: `${quantity}` });

@@ -1,10 +1,11 @@
 import type { Order } from "@petstore/client";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { dateTime, localTime, shownTime } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
-import { RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { editing, RecordForm, type Values } from "../parts/form.tsx";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
 import { Chip } from "../parts/status.tsx";
@@ -15,10 +16,10 @@ import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 import { OrderForm, shipDate } from "./order-form.tsx";
 
-type Open = { readonly what: "place" } | { readonly what: "ship" | "complete" | "cancel"; readonly order: Order };
-
 export function Orders() {
-  const [open, show] = useState<Open>();
+  const [dialog, show] = useState<ComponentChildren>();
+  const onClose = () => show(undefined);
+  const place = () => show(<OrderForm onClose={onClose} />);
   const list = usePagedList<"order">((query) => {
     const petId = idIn(query, "pet");
     const complete = { open: false, complete: true }[query.get("state") ?? ""];
@@ -37,7 +38,7 @@ export function Orders() {
         title="Orders"
         intro="Placing an order takes from the stock, cancelling it gives back."
         list={list}
-        create={{ label: "Place an order", onClick: () => show({ what: "place" }) }}
+        create={{ label: "Place an order", onClick: place }}
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true, isHead: true },
           {
@@ -55,7 +56,7 @@ export function Orders() {
           {
             label: "Ship date",
             cell: (order) => (
-              <button type="button" class="link" onClick={() => show({ what: "ship", order })}>
+              <button type="button" class="link" onClick={() => show(<SetShipDate {...{ order, onClose }} />)}>
                 {order.shipDate ? <Moment time={order.shipDate} /> : "Set it"}
                 <span class="unseen"> (the ship date of order {`${order.id}`})</span>
               </button>
@@ -66,10 +67,10 @@ export function Orders() {
         actions={(order) =>
           order.complete ? null : (
             <>
-              <button type="button" onClick={() => show({ what: "complete", order })}>
+              <button type="button" onClick={() => show(<CompleteOrder {...{ order, onClose }} />)}>
                 Complete<span class="unseen"> order {`${order.id}`}</span>
               </button>
-              <button type="button" onClick={() => show({ what: "cancel", order })}>
+              <button type="button" onClick={() => show(<CancelOrder {...{ order, onClose }} />)}>
                 Cancel<span class="unseen"> order {`${order.id}`}</span>
               </button>
             </>
@@ -93,16 +94,13 @@ export function Orders() {
           all: "There are no orders yet.",
           filtered: "No order matches.",
           step: (
-            <button type="button" class="primary" onClick={() => show({ what: "place" })}>
+            <button type="button" class="primary" onClick={place}>
               Place the first order
             </button>
           ),
         }}
       />
-      {open?.what === "place" && <OrderForm onClose={() => show(undefined)} />}
-      {open?.what === "ship" && <SetShipDate order={open.order} onClose={() => show(undefined)} />}
-      {open?.what === "complete" && <CompleteOrder order={open.order} onClose={() => show(undefined)} />}
-      {open?.what === "cancel" && <CancelOrder order={open.order} onClose={() => show(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -121,20 +119,9 @@ function SetShipDate({ order, onClose }: OrderProps) {
     written("order", await petstore.orders.update(order.id, fields, { ifMatch: etag }));
     notify(`Order ${order.id} ${text === "" ? "has no ship date any more" : "has its ship date"}.`);
   }
-  async function theirs(): Promise<Theirs> {
-    const now = await petstore.orders.get(order.id);
-    return { values: valuesOf(now), etag: now.etag };
-  }
-  return (
-    <RecordForm
-      title={`Ship date of order ${order.id}`}
-      submitLabel="Save"
-      fields={[shipDate]}
-      initial={valuesOf(order)}
-      etag={order.etag}
-      {...{ submit, theirs, onClose }}
-    />
-  );
+  const title = `Ship date of order ${order.id}`;
+  const edited = editing(order, valuesOf, () => petstore.orders.get(order.id));
+  return <RecordForm submitLabel="Save" fields={[shipDate]} {...{ title, submit, onClose, ...edited }} />;
 }
 
 const valuesOf = ({ shipDate }: Order): Values => ({ shipDate: shipDate ? localTime(shipDate) : "" });

@@ -1,9 +1,10 @@
 import type { NewPet, Pet } from "@petstore/client";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { notify } from "../notices.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { Choice, Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
-import { type FieldSpec, RecordForm, type Theirs, type Values } from "../parts/form.tsx";
+import { editing, type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { useKeys } from "../parts/idempotency-key.ts";
 import { ListView, usePagedList } from "../parts/list-view.tsx";
 import { Name } from "../parts/name.tsx";
@@ -18,12 +19,11 @@ import { hrefOf } from "../route.ts";
 import { CreateCategory } from "./categories.tsx";
 import { OrderForm } from "./order-form.tsx";
 
-type Open =
-  | { readonly what: "create" | "create category" }
-  | { readonly what: "edit" | "delete" | "order"; readonly pet: Pet };
-
 export function Pets() {
-  const [open, show] = useState<Open>();
+  const [dialog, show] = useState<ComponentChildren>();
+  const onClose = () => show(undefined);
+  const create = () => show(<CreatePet onClose={onClose} />);
+  const createCategory = () => show(<CreateCategory onClose={onClose} />);
   const list = usePagedList<"pet">((query) => {
     const status = statusOf(query.get("status"));
     const categoryId = idIn(query, "category");
@@ -45,7 +45,7 @@ export function Pets() {
         title="Pets"
         intro="What the shop sells and has sold. The status follows the stock and the orders."
         list={list}
-        create={{ label: "New pet", onClick: () => show({ what: "create" }) }}
+        create={{ label: "New pet", onClick: create }}
         columns={[
           { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
           {
@@ -71,17 +71,17 @@ export function Pets() {
         actions={(pet) => (
           <>
             {canBeOrdered(pet) && (
-              <button type="button" onClick={() => show({ what: "order", pet })}>
+              <button type="button" onClick={() => show(<OrderForm {...{ pet, onClose }} />)}>
                 Order<span class="unseen"> {pet.name}</span>
               </button>
             )}
             <a class="button" href={hrefOf("orders", { pet: `${pet.id}` })}>
               See orders<span class="unseen"> for {pet.name}</span>
             </a>
-            <button type="button" onClick={() => show({ what: "edit", pet })}>
+            <button type="button" onClick={() => show(<EditPet {...{ pet, onClose }} />)}>
               Edit<span class="unseen"> {pet.name}</span>
             </button>
-            <button type="button" onClick={() => show({ what: "delete", pet })}>
+            <button type="button" onClick={() => show(<DeletePet {...{ pet, onClose }} />)}>
               Delete<span class="unseen"> {pet.name}</span>
             </button>
           </>
@@ -96,25 +96,23 @@ export function Pets() {
         empty={{
           all: "There are no pets yet. Each belongs to a category, so begin with one.",
           filtered: "No pet matches.",
-          step: <FirstSteps open={open} show={show} />,
+          step: <FirstSteps isBehind={dialog !== undefined} {...{ create, createCategory }} />,
         }}
       />
-      {open?.what === "create category" && <CreateCategory onClose={() => show(undefined)} />}
-      {open?.what === "create" && <CreatePet onClose={() => show(undefined)} />}
-      {open?.what === "edit" && <EditPet pet={open.pet} onClose={() => show(undefined)} />}
-      {open?.what === "delete" && <DeletePet pet={open.pet} onClose={() => show(undefined)} />}
-      {open?.what === "order" && <OrderForm pet={open.pet} onClose={() => show(undefined)} />}
+      {dialog}
     </>
   );
 }
 
 interface FirstStepsProps {
-  readonly open: Open | undefined;
-  readonly show: (open: Open) => void;
+  /** Whether a dialog is open, which may create what is missing. */
+  readonly isBehind: boolean;
+  readonly create: () => void;
+  readonly createCategory: () => void;
 }
 
 /** The next one of them stands out. */
-function FirstSteps({ open, show }: FirstStepsProps) {
+function FirstSteps({ isBehind, create, createCategory }: FirstStepsProps) {
   const [next, setNext] = useState("");
   useEffect(() => {
     const read = async () => {
@@ -122,17 +120,13 @@ function FirstSteps({ open, show }: FirstStepsProps) {
       setNext(items.length > 0 ? "pet" : "category");
     };
     read().catch(() => {}); // without an answer none does
-  }, [open]);
+  }, [isBehind]);
   return (
     <>
-      <button
-        type="button"
-        class={next === "category" ? "primary" : ""}
-        onClick={() => show({ what: "create category" })}
-      >
+      <button type="button" class={next === "category" ? "primary" : ""} onClick={createCategory}>
         Create a category
       </button>
-      <button type="button" class={next === "pet" ? "primary" : ""} onClick={() => show({ what: "create" })}>
+      <button type="button" class={next === "pet" ? "primary" : ""} onClick={create}>
         Create the first pet
       </button>
     </>
@@ -186,20 +180,10 @@ function EditPet({ pet, onClose }: PetProps) {
     written("pet", await petstore.pets.replace(pet.id, await petOf(values, category), { ifMatch: etag }));
     notify(`Pet ${pet.id} is changed.`);
   }
-  async function theirs(): Promise<Theirs | undefined> {
-    const now = await petstore.pets.get(pet.id);
-    return { values: valuesOf(now), etag: now.etag };
-  }
   const fields = fieldsWith(`as it is (${statusWord(pet.status)})`);
   const title = `Edit pet ${pet.id}`;
-  return (
-    <RecordForm
-      submitLabel="Save"
-      initial={valuesOf(pet)}
-      etag={pet.etag}
-      {...{ title, fields, fieldOf, submit, theirs, onClose }}
-    />
-  );
+  const edited = editing(pet, valuesOf, () => petstore.pets.get(pet.id));
+  return <RecordForm submitLabel="Save" {...{ title, fields, fieldOf, submit, onClose, ...edited }} />;
 }
 
 function DeletePet({ pet, onClose }: PetProps) {
