@@ -17,6 +17,10 @@ let sleepers: { readonly until: number; readonly wake: () => void }[];
 /** What each name stands for; a name that is missing can't be looked up. */
 let names: Record<string, readonly string[]>;
 let lookups: string[];
+/** How long a look-up takes; how many are under way, and how many were at most. */
+let lookupMs: number;
+let looking: number;
+let most: number;
 /** Who accepts connections, and who hangs. */
 let up: Set<string>;
 let hanging: Set<string>;
@@ -31,12 +35,14 @@ let called: string[];
 let asked: string[];
 let streams: number;
 let logged: string[];
-let lookupDelay: Promise<unknown> | undefined;
 beforeEach(() => {
   now = 0;
   sleepers = [];
   names = {};
   lookups = [];
+  lookupMs = 0;
+  looking = 0;
+  most = 0;
   up = new Set();
   hanging = new Set();
   ({ promise: released, resolve: release, reject: lose } = Promise.withResolvers<void>());
@@ -45,7 +51,6 @@ beforeEach(() => {
   asked = [];
   streams = 0;
   logged = [];
-  lookupDelay = undefined;
 });
 
 function openReplica(url: string, address?: string): Replica {
@@ -85,7 +90,9 @@ function openReplica(url: string, address?: string): Replica {
 
 async function lookup(host: string): Promise<readonly string[]> {
   lookups.push(host);
-  await lookupDelay;
+  most = Math.max(most, ++looking);
+  if (lookupMs > 0) await sleep(lookupMs);
+  looking--;
   return names[host] ?? Promise.reject(new Error(`getaddrinfo ENOTFOUND ${host}`));
 }
 
@@ -280,19 +287,25 @@ test("a name is looked up every five seconds, and for calls that find nobody ten
   expect(lookups.length).toBe(12);
   lookups = [];
   up.clear();
-  for (let i = 0; i < 40; i++) {
-    const failures = Promise.all([service.call(), service.call()]);
-    await advance(100, 10);
-    for (const failure of await failures) expect(failure).toMatchObject({ rawMessage: "connection refused" });
+  lookupMs = 50;
+  const failures: ReturnType<typeof service.call>[] = [];
+  for (let i = 0; i < 200; i++) {
+    failures.push(service.call(), service.call());
+    await advance(20, 10);
   }
-  expect(lookups.length).toBeGreaterThanOrEqual(39);
-  expect(lookups.length).toBeLessThanOrEqual(41);
+  await advance(1_000, 10);
+  for (const failure of await Promise.all(failures))
+    expect(failure).toMatchObject({ rawMessage: "connection refused" });
+  // Every 150 ms of four seconds.
+  expect(lookups.length).toBeGreaterThan(20);
+  expect(lookups.length).toBeLessThan(30);
+  expect(most).toBe(1);
 });
 
 test("no call waits for a look-up longer than its own time, and none longer than a second", async () => {
   const service = await startNamed("10.0.0.1");
   up.clear();
-  lookupDelay = new Promise(() => {});
+  lookupMs = Number.POSITIVE_INFINITY;
   await advance(6_000);
   const over: string[] = [];
   const brief = service.call(300).then(() => over.push("brief"));
