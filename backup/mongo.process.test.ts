@@ -45,6 +45,20 @@ describe.skipIf(mongodbMissing)("on MongoDB", { timeout }, () => {
     expect(await nextIds(directory("back"))).toEqual(await nextIds(directory("data")));
   });
 
+  test("what was brought there can be changed, and removed", async () => {
+    await addThings(directory("data"), 2);
+    await copy(directory("data"), mongo, plain);
+    const store = await openOne(mongo, "pet");
+    stack.defer(() => store.close());
+    const things = await store.collection(THINGS);
+    const rename = () => things.update(1, () => put({ _id: 1, name: "renamed" }, "done"));
+    expect(await rename()).toBe("done");
+    await things.remove(2, () => true);
+    expect((await things.list({ limit: 9, order: "asc" })).map(({ _id, name }) => [_id, name])).toEqual([
+      [1, "renamed"],
+    ]);
+  });
+
   test("a backup is of one cluster time, while somebody writes, and comes back on either engine", async () => {
     await addThings(mongo, 20);
     const stores = await Promise.all(serviceNames.map((service) => openOne(mongo, service)));

@@ -86,7 +86,8 @@ export const operationsOf = (fields: Fields) => fields[FIELD] as Stored["operati
 export const unchanged = ({ doc, operations }: Stored): Fields => ({
   _id: doc._id,
   rev: doc.rev,
-  [`${FIELD}.0`]: operations[0] ?? null,
+  // What a restore has written has none. To match null would not do: in an empty array there is nothing to match.
+  [`${FIELD}.0`]: operations[0] ?? { $exists: false },
 });
 
 /** Whether an operation that was tried on `base` has been made, judged by a later read. */
