@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "vitest";
 import { mongodbMissing, openPlace } from "../test/harness/mongodb.ts";
 import { type Petstore, startPetstore } from "../test/harness/petstore.ts";
+import { keepBusy } from "../test/workload/busy.ts";
 import { inFile } from "./fixtures/damage.ts";
 
 const timeout = 120_000;
@@ -32,40 +33,9 @@ async function doctor(petstore: Petstore, ...args: string[]) {
 }
 const nothing = { code: 0, findings: [] };
 
-/** Clients that do everything that can be done, until the signal. Resolves to how many requests were answered. */
-async function load(http: string, signal: AbortSignal): Promise<number> {
-  let answered = 0;
-  const headers = { "content-type": "application/json", "idempotency-key": "" };
-  async function ask(method: string, path: string, body?: object): Promise<number> {
-    headers["idempotency-key"] = `"${crypto.randomUUID()}"`;
-    const init = { method, headers: { ...headers }, ...(body && { body: JSON.stringify(body) }) };
-    const response = await fetch(http + path, init).catch(() => undefined);
-    if (response) answered++;
-    return Number(((await response?.json().catch(() => ({}))) as { id?: number } | undefined)?.id);
-  }
-  async function client(): Promise<void> {
-    while (!signal.aborted) {
-      const category = await ask("POST", "/categories", { name: "dogs" });
-      const pet = await ask("POST", "/pets", { name: "Rex", categoryId: category });
-      await ask("PATCH", `/store/inventory/${pet}`, { quantity: 3 });
-      const orders = await Promise.all([1, 2, 3, 4].map(() => ask("POST", "/store/orders", { petId: pet })));
-      await ask("DELETE", `/categories/${category}`);
-      await Promise.all([
-        ask("PATCH", `/store/orders/${orders[0]}`, { complete: true }),
-        ask("DELETE", `/store/orders/${orders[1]}`),
-        ask("PATCH", `/pets/${pet}`, { status: "sold" }),
-        ask("PATCH", `/store/inventory/${pet}`, { quantity: 1 }),
-      ]);
-      await ask("DELETE", `/pets/${pet}`);
-    }
-  }
-  await Promise.all(Array.from({ length: 6 }, client));
-  return answered;
-}
-
 function beginLoad({ http }: Petstore) {
   const stop = new AbortController();
-  const done = load(http, stop.signal);
+  const done = keepBusy(http, stop.signal);
   stack.defer(() => stop.abort());
   return async () => {
     stop.abort();

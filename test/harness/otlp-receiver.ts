@@ -24,12 +24,13 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly requests: readonly NodeJS.Dict<string | string[]>[];
 }
 
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+/** `keeps` says which spans are kept, by default all. */
+export async function startOtlpReceiver(keeps: (span: ReceivedSpan) => boolean = () => true): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: NodeJS.Dict<string | string[]>[] = [];
   const server = createServer(async (request, response) => {
     requests.push({ ...request.headers, path: request.url });
-    spans.push(...spansIn(await buffer(request)));
+    spans.push(...spansIn(await buffer(request)).filter(keeps));
     response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
