@@ -56,7 +56,7 @@ async function commandsOf(request: () => Promise<unknown>): Promise<Record<strin
     for (const { ns, op, command } of seen) {
       const collection = `${ns}`.slice(`petstore_${name}.`.length);
       const isOfWorker = OF_WORKERS.some((field) => field in (command?.filter ?? {}));
-      if (isOfWorker || collection === "_petstore") continue;
+      if (isOfWorker || collection === "_petstore" || collection === "formats") continue;
       const what = `${op === "command" ? Object.keys(command)[0] : op} ${collection}`;
       counts[what] = (counts[what] ?? 0) + 1;
     }
