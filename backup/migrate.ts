@@ -10,14 +10,14 @@ import { openStore } from "@petstore/store/open";
 import type { Inspection, Kind } from "@petstore/store/rows";
 import { type DoctorConfig, doctorConfig } from "../doctor/config.ts";
 import { createFindings } from "../doctor/findings.ts";
-import { schemasOf } from "../doctor/look.ts";
+import { markOf, schemasOf } from "../doctor/look.ts";
 import { isRead, list } from "../doctor/reading.ts";
 import { type OpenStores, openStores } from "../doctor/stores.ts";
 import manifest from "../package.json" with { type: "json" };
 import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.ts";
 import { showProgress } from "../processes/progress.ts";
 import { openProof } from "../services/proof.ts";
-import { FORMAT_MARKS, type FormatMark, withFormats, writtenFormat } from "../services/records/format-marks.ts";
+import { withFormats, writtenFormat } from "../services/records/format-marks.ts";
 import type { Numbered } from "../services/records/formats.ts";
 import { NoLook, Refused } from "./places.ts";
 import { showProgress as showBar } from "./progress.ts";
@@ -49,7 +49,7 @@ interface Found {
 }
 
 async function status(config: DoctorConfig, say: Say): Promise<void> {
-  await using open = await openStores(config, realTime);
+  await using open = await openStores(config, realTime, "npm run data");
   const all = await look(open);
   for (const { service, name, count, old, written, newest } of all) {
     const known = written < newest ? `, and ${version} knows ${newest}` : "";
@@ -75,7 +75,7 @@ async function up(config: DoctorConfig, say: Say): Promise<void> {
 }
 
 async function begin(config: DoctorConfig, say: Say) {
-  await using open = await openStores(config, realTime);
+  await using open = await openStores(config, realTime, "npm run data");
   const due = (await look(open)).filter(isDue);
   if (due.length > 0) await othersGone(open, say);
   return { due, isLive: open.isLive };
@@ -122,9 +122,9 @@ async function raiseLive(service: ServiceName, config: DoctorConfig): Promise<vo
 async function rewritten(config: DoctorConfig, due: readonly Found[]): Promise<void> {
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   using progress = showBar("Rewriting", sum(due.map(({ last }) => last)), "records");
-  await using open = await openStores(config, realTime);
+  await using open = await openStores(config, realTime, "npm run data");
   for (let before = 0; ; await sleep(LOOK_MS)) {
-    const marks = await Promise.all(due.map(({ service, name }) => markOf(inspectedIn(open, service), name)));
+    const marks = await Promise.all(due.map(({ service, name }) => markOf(inspectedIn(open, service), service, name)));
     const now = sum(due.map(({ last }, i) => (marks[i]?.done ? last : (marks[i]?.after ?? 0))));
     progress.add(now - before);
     before = now;
@@ -139,7 +139,7 @@ async function indexes(config: DoctorConfig, say: Say): Promise<void> {
       "Only MongoDB builds indexes while others work: on the embedded store a service does at its start.",
     );
   {
-    await using _ = await openStores(config, realTime); // refuses what is no petstore's
+    await using _ = await openStores(config, realTime, "npm run data"); // refuses what is no petstore's
   }
   for (const service of serviceNames)
     await withStore(service, config, async ({ store }) => {
@@ -175,28 +175,32 @@ function inspectedIn({ inspected }: OpenStores, service: ServiceName): Inspectio
   throw new NoLook("A store can't be read: npm run doctor says why.");
 }
 
-async function markOf(store: Inspection, name: string): Promise<FormatMark | undefined> {
-  const [row] = await store.many(FORMAT_MARKS.name, [name]);
-  return row && store.read(row, FORMAT_MARKS);
-}
-
 /** Reads all records, as they are stored. */
 async function look(open: OpenStores): Promise<readonly Found[]> {
   using progress = showProgress(process.stderr, realTime.clock);
   const all: Found[] = [];
   for (const service of serviceNames)
-    for (const { name, formats } of recordsOf(service)) {
+    for (const schema of recordsOf(service)) {
+      const { name, formats } = schema;
       const { newest } = formats;
       let [count, old, last] = [0, 0, 0];
       const from = inspectedIn(open, service);
-      const kind: Kind<Numbered> = { name, indexes: {} };
-      // What is damaged is for the doctor.
+      const kind = { ...schema, indexes: {} } as unknown as Kind<Numbered>;
+      // What services can't read is for the doctor.
       for await (const { _id, doc } of list({ service, from, kind, name: service }, createFindings(), progress.note)) {
         count++;
         if (isRead(doc) && doc.format < newest) old++;
         last = Math.max(last, Number(_id) || 0);
       }
-      all.push({ service, name, count, old, last, newest, written: writtenFormat(formats, await markOf(from, name)) });
+      all.push({
+        service,
+        name,
+        count,
+        old,
+        last,
+        newest,
+        written: writtenFormat(formats, await markOf(from, service, name)),
+      });
     }
   return all;
 }

@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { takeDirectory } from "@petstore/store/directory";
+import { put } from "@petstore/store/port";
 import { type Db, type Document, MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
@@ -15,7 +16,9 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
 import { serviceNames } from "../processes/names.ts";
+import { FORMAT_MARKS } from "../services/records/format-marks.ts";
 import { mongodbMissing, openPlace, withDatabaseName } from "../test/harness/mongodb.ts";
+import { openStoreOf } from "../test/harness/stores.ts";
 import { examine, mend } from "./doctor.ts";
 import type { Finding } from "./findings.ts";
 import { type Damage, damages, inDatabase, inFile } from "./fixtures/damage.ts";
@@ -82,6 +85,15 @@ function tryAll(engine: Engine): void {
       const { pet } = await createClient(PetService, pathTo("pet")).createPet({ pet: { name: "Bea", categoryId: 1n } });
       expect(pet?.categoryId).toBe(1n);
     });
+  });
+
+  test("what a later version has begun to write in another format is for that version's doctor", async () => {
+    const place = await engine.place();
+    const store = await openStoreOf({ store: place }, "pet");
+    const marks = await store.collection(FORMAT_MARKS);
+    await marks.update("pets", () => put({ _id: "pets", format: 99, by: "9.0.0" }, undefined));
+    await store.close();
+    await expect(look(place)).rejects.toThrow(/^9\.0\.0 .*: start 9\.0\.0/);
   });
 
   test.each(damages)("$title: $finds.invariant, $finds.repair", async (damage) => {

@@ -2,6 +2,7 @@
 
 import type { Doc, Id } from "@petstore/store/port";
 import type { Inspection, Kind } from "@petstore/store/rows";
+import manifest from "../package.json" with { type: "json" };
 import { type ServiceName, serviceNames } from "../processes/names.ts";
 import type { OnProgress } from "../processes/progress.ts";
 import { CATEGORIES } from "../services/category/model.ts";
@@ -12,8 +13,10 @@ import { ORDERS } from "../services/order/model.ts";
 import { DELETION_GUARDS, PETS } from "../services/pet/model.ts";
 import { createExpiry } from "../services/records/expiry.ts";
 import { MARKS } from "../services/records/folded-names.ts";
+import { FORMAT_MARKS, type FormatMark, problemOf } from "../services/records/format-marks.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
+import { CannotLook } from "./errors.ts";
 import { byOpening, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
 import { batches, chunks, type Item, isRead, joined, list, many, type Source, UNREADABLE } from "./reading.ts";
 import { wrongInCategory, wrongInGuard } from "./rules/categories.ts";
@@ -32,10 +35,10 @@ export interface LookOptions {
 }
 
 const schemas = {
-  pet: [PETS, DELETION_GUARDS, KEYS, MARKS],
-  category: [CATEGORIES, KEYS, MARKS],
-  order: [ORDERS, KEYS],
-  inventory: [INVENTORY, HIGHEST_ORDER],
+  pet: [PETS, DELETION_GUARDS, KEYS, MARKS, FORMAT_MARKS],
+  category: [CATEGORIES, KEYS, MARKS, FORMAT_MARKS],
+  order: [ORDERS, KEYS, FORMAT_MARKS],
+  inventory: [INVENTORY, HIGHEST_ORDER, FORMAT_MARKS],
 } as const;
 export const schemasOf = (service: ServiceName) => schemas[service];
 
@@ -69,7 +72,9 @@ function begin(stores: AllInspected, found: Findings, progress: OnProgress) {
 }
 type Look = ReturnType<typeof begin>;
 
+/** Throws `CannotLook` for what is stored in a format that this version does not know. */
 export async function look(stores: AllInspected, { clock, progress = () => {}, most }: LookOptions): Promise<Findings> {
+  await requireFormats(stores);
   const found = createFindings(most);
   const looking = begin(stores, found, progress);
   await lookAtPets(looking);
@@ -83,6 +88,23 @@ export async function look(stores: AllInspected, { clock, progress = () => {}, m
   }
   await lookAtIndexes(looking);
   return found;
+}
+
+/** The mark that says in which format a collection is written. Undefined if there is none, or it can't be read. */
+export async function markOf(from: Inspection, service: ServiceName, name: string): Promise<FormatMark | undefined> {
+  const mark = (await many({ service, from, kind: FORMAT_MARKS, name: service }, [name])).get(name);
+  return isRead(mark) ? mark : undefined;
+}
+
+async function requireFormats(stores: AllInspected): Promise<void> {
+  const { version } = manifest;
+  for (const service of serviceNames)
+    for (const schema of schemas[service]) {
+      if (!("formats" in schema)) continue;
+      const { name, formats } = schema;
+      const problem = problemOf(await markOf(stores[service], service, name), { service, name, version, formats });
+      if (problem !== undefined) throw new CannotLook(problem);
+    }
 }
 
 /** Services whose records are created under idempotency keys. */
@@ -151,7 +173,7 @@ async function lookAtIndexes({ stores, found, source, all }: Look): Promise<void
       const detail = (await stores[service].wrongIndexes(kind)).join("; ");
       const index = { mend: byOpening, of: service };
       if (detail !== "") found.add([finding("index-missing", [`${service}.${kind.name}`], `${detail}.`, index)]);
-      if (kind.name === MARKS.name)
+      if (kind.name === MARKS.name || kind.name === FORMAT_MARKS.name)
         for await (const _ of all(source(service, kind as unknown as Kind<Doc>, `${service}-mark`)));
     }
 }

@@ -28,9 +28,9 @@ export interface OpenStores extends AsyncDisposable {
   problems(progress?: OnProgress): Promise<Finding[]>;
 }
 
-/** Throws `CannotLook`. As long as it is open, no petstore starts in this DATA_DIR. */
-export async function openStores(config: DoctorConfig, time: Time): Promise<OpenStores> {
-  if (config.mongodbUri === undefined) return openDirectory(config, time);
+/** Throws `CannotLook`. As long as it is open, no petstore starts in this DATA_DIR, and its log says that the command `by` has it. */
+export async function openStores(config: DoctorConfig, time: Time, by = "npm run doctor"): Promise<OpenStores> {
+  if (config.mongodbUri === undefined) return openDirectory(config, time, by);
   const stack = new AsyncDisposableStack();
   try {
     const { atRest } = await openAll(config, time, stack);
@@ -49,7 +49,7 @@ export async function isInUse(stores: ReadonlyMap<ServiceName, StoreAtRest>): Pr
   return (await Promise.all([...stores.values()].map((store) => store.isInUse()))).includes(true);
 }
 
-async function openDirectory(config: DoctorConfig, time: Time): Promise<OpenStores> {
+async function openDirectory(config: DoctorConfig, time: Time, by: string): Promise<OpenStores> {
   const { dataDir } = config;
   const missing = serviceNames.filter((service) => !existsSync(join(dataDir, `${service}.db`)));
   if (missing.length === serviceNames.length)
@@ -58,7 +58,7 @@ async function openDirectory(config: DoctorConfig, time: Time): Promise<OpenStor
     );
   const stack = new AsyncDisposableStack();
   try {
-    stack.use(takeDirectory(dataDir, "npm run doctor"));
+    stack.use(takeDirectory(dataDir, by));
     const { atRest, problems } = await openAll(config, time, stack);
     return opened(atRest, false, problems, stack);
   } catch (error) {

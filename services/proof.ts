@@ -23,6 +23,10 @@ export function openProof(dataDir: string): Proof {
   const file = secretFile(dataDir, by);
   const opened = openSync(file, "wx", 0o600);
   const remove = () => rmSync(file, { force: true });
+  const end = () => {
+    process.off("exit", remove);
+    remove();
+  };
   process.once("exit", remove);
   try {
     writeFileSync(opened, secret);
@@ -31,16 +35,13 @@ export function openProof(dataDir: string): Proof {
       const { uid, gid } = statSync(join(dataDir, "pet.db"), { throwIfNoEntry: false }) ?? statSync(dataDir);
       fchownSync(opened, uid, gid);
     }
+  } catch (error) {
+    end();
+    throw error;
   } finally {
     closeSync(opened);
   }
-  return {
-    query: `by=${by}&secret=${secret}`,
-    [Symbol.dispose]() {
-      process.off("exit", remove);
-      remove();
-    },
-  };
+  return { query: `by=${by}&secret=${secret}`, [Symbol.dispose]: end };
 }
 
 /** Whether the query of a request has the secret that stands in DATA_DIR. */

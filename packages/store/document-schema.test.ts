@@ -7,7 +7,7 @@ const tree = s.object({
   state: s.literal(["ALIVE", "DEAD"]),
   green: s.boolean.optional,
   leaf: leaf.optional,
-  age: s.intUpTo(1000).optional,
+  age: s.int.optional,
   code: s.stringLike(/^[A-Z]+$/).optional,
 });
 const oak = { name: "Oak", state: "ALIVE" };
@@ -34,7 +34,6 @@ describe("a validation error says where it is", () => {
     [{ ...oak, leaf: { size: 2 ** 53 } }, "leaf.size"],
     [{ ...oak, leaf: [] }, "leaf"],
     [{ ...oak, leaf: {} }, "leaf.size"],
-    [{ ...oak, age: 1001 }, "age"],
     [{ ...oak, age: 1.5 }, "age"],
     [{ ...oak, code: "oak" }, "code"],
     [{ ...oak, code: 7 }, "code"],

@@ -28,7 +28,6 @@ export const string = fitting<string>((value) => typeof value === "string");
 export const boolean = fitting<boolean>((value) => typeof value === "boolean");
 /** A safe integer. */
 export const int = fitting<number>(Number.isSafeInteger);
-export const intUpTo = (max: number) => fitting<number>((value) => Number.isSafeInteger(value) && Number(value) <= max);
 export const stringLike = (pattern: RegExp) =>
   fitting<string>((value) => typeof value === "string" && pattern.test(value));
 

@@ -6,9 +6,9 @@ import { withFormats } from "./format-marks.ts";
 import type { Formats } from "./formats.ts";
 import { documentAfter } from "./record.ts";
 
-const oldSchema = s.object({ _id: s.int, rev: s.int, format: s.intUpTo(2), price: s.int });
+const oldSchema = s.object({ _id: s.int, rev: s.int, format: s.literal([2]), price: s.int });
 /** Format 3 has the price in cents, under another name. */
-const newSchema = s.object({ _id: s.int, rev: s.int, format: s.intUpTo(3), cents: s.int });
+const newSchema = s.object({ _id: s.int, rev: s.int, format: s.literal([2, 3]), cents: s.int });
 type Old = Infer<typeof oldSchema>;
 type New = Infer<typeof newSchema>;
 const OLD = { ...schema<Old>()("goods", {}, oldSchema, ({ price }) => ({ price })), formats: { newest: 2 } };
@@ -23,6 +23,20 @@ const NEW = {
   } satisfies Formats,
 };
 
+/** Format 4 says which currency that is. */
+const latestSchema = s.object({ _id: s.int, rev: s.int, format: s.literal([3, 4]), cents: s.int, currency: s.string });
+type Latest = Infer<typeof latestSchema>;
+const LATEST = {
+  ...schema<Latest>()("goods", {}, latestSchema),
+  formats: {
+    newest: 4,
+    change: {
+      upgrade: (doc: New) => ({ ...doc, currency: "EUR" }),
+      downgrade: ({ currency: _, ...doc }: Latest) => doc,
+    },
+  } satisfies Formats,
+};
+
 /** The data of a service, and processes of both versions. */
 function data() {
   const stored = emptyData();
@@ -33,6 +47,7 @@ function data() {
       ...{ clock: () => now, random: () => 0, sleep: async () => rest() },
     });
   return {
+    open,
     advance: (ms: number) => {
       now += ms;
     },
@@ -50,8 +65,8 @@ function data() {
       (await openMemory({ data: stored }).collection(schema<Old>()("formats", {}))).get("goods" as never),
   };
 }
-const oldOf = (_id: number, price: number) => ({ _id, format: 2, price });
-const newOf = (_id: number, cents: number) => ({ _id, format: 3, cents });
+const oldOf = (_id: number, price: number) => ({ _id, format: 2 as const, price });
+const newOf = (_id: number, cents: number) => ({ _id, format: 3 as const, cents });
 
 test("both versions read what either has written, until the mark is raised", async () => {
   const { older, newer, raw } = data();
@@ -143,6 +158,39 @@ test("an older version neither goes on nor starts, and says what to do", async (
   for (const refused of [running.worker.run(100), older()])
     await expect(refused).rejects.toMatchObject({ name: "UnsupportedFormat", message: expect.stringMatching(words) });
   await expect(newer()).resolves.toBeDefined();
+});
+
+test("the version after reads no document that is two formats old, nor starts before all are of the format before", async () => {
+  const { older, newer, raw, advance, open } = data();
+  const [{ goods: old }, first] = [await older(), await newer()];
+  await old.update(1, () => put(oldOf(1, 5), undefined));
+  const latest = () => open("1.2.0").store.collection(LATEST);
+  await expect((await latest()).get(1)).rejects.toMatchObject({ name: "Corrupt" });
+  await first.raise();
+  await expect(latest()).rejects.toMatchObject({
+    name: "UnsupportedFormat",
+    message: expect.stringMatching(/^1\.1\.0 .* has not come to its end, and 1\.2\.0 .*: start 1\.1\.0/),
+  });
+  advance(10_000);
+  await first.worker.run(100);
+  const goods = await latest();
+  expect(await goods.get(1)).toMatchObject({ cents: 500, currency: "EUR" });
+  await goods.update(1, (doc) => put(doc as Latest, undefined));
+  expect(await raw(1)).toEqual({ _id: 1, rev: 3, format: 3, cents: 500 });
+});
+
+test("a version that hears in its work of a later format goes no further, and does not write in it", async () => {
+  const { newer, open, raw, advance } = data();
+  const later = open("1.2.0");
+  const first = await newer(() => later.raise());
+  for (let id = 1; id <= 250; id++) await first.goods.update(id, () => put(newOf(id, 5), undefined));
+  await later.store.collection(LATEST);
+  await first.raise();
+  advance(10_000);
+  await expect(first.worker.run(100)).rejects.toMatchObject({ name: "UnsupportedFormat" });
+  await first.goods.update(7, (doc) => put(doc as New, undefined));
+  expect(await raw(7)).toMatchObject({ format: 3 });
+  await expect(first.raise()).rejects.toMatchObject({ name: "UnsupportedFormat" });
 });
 
 test("a document of neither format is damaged, and harms only itself", async () => {

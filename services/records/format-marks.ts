@@ -20,7 +20,7 @@ import {
   UnsupportedFormat,
 } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
-import { asStored, type Formats, type Formatted, type Numbered, translated } from "./formats.ts";
+import { asStored, type Formats, type Formatted, type Numbered, oldestFormat, translated } from "./formats.ts";
 import type { Worker } from "./module.ts";
 import { documentAfter } from "./record.ts";
 import { walk } from "./walk.ts";
@@ -41,8 +41,8 @@ const markSchema = s.object({
 export type FormatMark = Infer<typeof markSchema>;
 export const FORMAT_MARKS = schema<FormatMark>()("formats", {}, markSchema);
 
-export const writtenFormat = ({ newest, change }: Formats, mark: FormatMark | undefined): number =>
-  mark?.format ?? (change ? newest - 1 : newest);
+export const writtenFormat = (formats: Formats, mark: FormatMark | undefined): number =>
+  mark?.format ?? oldestFormat(formats);
 
 /** Pause between two looks at the marks, in milliseconds. */
 const INTERVAL_MS = 2_000;
@@ -62,7 +62,7 @@ interface Options extends Pick<Deps, "clock" | "random" | "sleep"> {
  */
 export function withFormats(store: Store, options: Options) {
   const followed: (Omit<Follower, "rewrite"> & Pick<Worker, "run">)[] = [];
-  const opened = new Map<string, Promise<unknown>>();
+  const opened = new Map<object, Promise<unknown>>();
 
   async function open<T extends Numbered, I extends Indexes<T>, V>(
     declared: Schema<T, I, V> & Formatted,
@@ -80,8 +80,8 @@ export function withFormats(store: Store, options: Options) {
   const formatted: Store = {
     ...store,
     collection<T extends Doc, const I extends Indexes<T>, V>(declared: Schema<T, I, V>) {
-      const known = opened.get(declared.name) ?? open(declared as never);
-      opened.set(declared.name, known);
+      const known = opened.get(declared) ?? open(declared as never);
+      opened.set(declared, known);
       return known as Promise<Collection<T, I, V>>;
     },
   };
@@ -122,19 +122,13 @@ function follow(
   let heardAt = 0;
 
   function note(found: FormatMark | undefined): void {
+    const problem = problemOf(found, { service, name, version, formats });
+    if (problem !== undefined) throw new UnsupportedFormat(problem);
     if (found?.format !== mark?.format) heardAt = clock();
     mark = found;
   }
 
-  async function read(): Promise<void> {
-    const found = await marks.get(name, call());
-    if (found && found.format > newest)
-      throw new UnsupportedFormat(
-        `${found.by} of the petstore has raised the format of ${service}'s ${name} to ${found.format} (npm run data -- migrate up), ` +
-          `and this is ${version}, which knows ${newest} at most: start ${found.by}, or restore the backup from before.`,
-      );
-    note(found);
-  }
+  const read = async (): Promise<void> => note(await marks.get(name, call()));
 
   return {
     written: () => writtenFormat(formats, mark),
@@ -157,7 +151,7 @@ function follow(
           isOld: ({ format }) => format < newest,
           rewrite: ({ _id }, callContext) => records.update(_id, again, callContext),
           async passed(last, callContext) {
-            mark = await marks.update(name, documentAfter(passed(newest, last)), callContext);
+            note(await marks.update(name, documentAfter(passed(newest, last)), callContext));
           },
         },
         { limit, call, after: mark.after, stop },
@@ -165,6 +159,29 @@ function follow(
       );
     },
   };
+}
+
+interface Known {
+  readonly service: string;
+  readonly name: string;
+  /** That of this petstore. */
+  readonly version: string;
+  readonly formats: Formats;
+}
+
+/** Why this version can't work with the collection, and what to do. */
+export function problemOf(
+  mark: FormatMark | undefined,
+  { service, name, version, formats }: Known,
+): string | undefined {
+  if (!mark) return undefined;
+  const raised = `${mark.by} of the petstore has raised the format of ${service}'s ${name} to ${mark.format} (npm run data -- migrate up)`;
+  if (mark.format > formats.newest)
+    return `${raised}, and this is ${version}, which knows ${formats.newest} at most: start ${mark.by}, or restore the backup from before.`;
+  // Some documents are still of the format before, which this version does not read.
+  if (mark.format <= oldestFormat(formats) && !mark.done)
+    return `${raised}, which has not come to its end, and ${version} reads no older format: start ${mark.by}, and give that command again.`;
+  return undefined;
 }
 
 /** A start waits for the store, however long. */
@@ -178,11 +195,13 @@ async function patiently(work: () => Promise<void>, { sleep }: Options): Promise
     }
 }
 
-/** Raises the mark. One that is raised stays, unless all was gone through: then that begins anew. */
+/** Raises the mark. One that is raised so far stays, unless all was gone through: then that begins anew. */
 const raised =
   (_id: string, format: number, by: string): Decide<FormatMark, void> =>
   (doc) =>
-    doc && doc.format >= format && !doc.done ? keep(undefined) : put({ _id, format, by }, undefined);
+    doc && (doc.format > format || (doc.format === format && !doc.done))
+      ? keep(undefined)
+      : put({ _id, format, by }, undefined);
 
 /** Notes how far the worker has come; undefined: to the end. Other processes may have come further. */
 const passed =

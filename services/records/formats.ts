@@ -23,12 +23,15 @@ export interface Formatted {
   readonly formats?: Formats | undefined;
 }
 
+/** The lowest that this version reads, and in which it writes until it is told otherwise. */
+export const oldestFormat = ({ newest, change }: Formats): number => (change ? newest - 1 : newest);
+
 /** Returns what makes a stored document one of the newest format, but for its `format`, which stays that of what is stored. */
 export const toNewest =
   ({ formats }: Formatted) =>
   <T>(doc: T): T => {
     const { format } = Object(doc) as { readonly format?: unknown };
-    if (!formats?.change || !(Number(format) < formats.newest)) return doc;
+    if (!formats?.change || format !== oldestFormat(formats)) return doc;
     return { ...formats.change.upgrade(doc as never), format } as T;
   };
 

@@ -7,7 +7,7 @@ import { weakTagAdvice } from "connect-transcoder/policy/weak-tags";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
 
-/** The version of the stored fields that this code writes, and the highest that it understands. */
+/** The version of the stored fields: the only one that this code reads, where no schema says otherwise (`formats.ts`). */
 export const FORMAT = 2;
 
 /** The members that every stored record has. Unknown members come from a newer petstore, and are kept. */
@@ -27,7 +27,7 @@ export const recordSchema = s.object({
   /** The day on which it became a tombstone. `expiry.ts` removes it some days later. */
   endedOn: s.int.optional,
   /** Version of the stored fields. It goes up when an older petstore would misunderstand what a newer one stores. */
-  format: s.intUpTo(FORMAT),
+  format: s.literal([FORMAT]),
 });
 export type StoredRecord = Infer<typeof recordSchema>;
 

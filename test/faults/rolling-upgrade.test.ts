@@ -44,7 +44,7 @@ const next: readonly (readonly [file: string, after: string, find: string, put: 
     "services/pet/model.ts",
     "const petDocSchema",
     "  state:",
-    `  format: s.intUpTo(${FORMAT + 1}), origin: s.string,\n  state:`,
+    `  format: s.literal([${FORMAT}, ${FORMAT + 1}]), origin: s.string,\n  state:`,
   ],
   ["services/pet/model.ts", "export const PETS", `endedOn: ["endedOn"]`, `endedOn: ["endedOn"], origin: ["origin"]`],
   [

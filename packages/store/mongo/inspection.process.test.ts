@@ -63,6 +63,12 @@ describe.skipIf(mongodbMissing)("a database", () => {
     expect(await look(({ versions }) => versions())).toEqual(new Set(["1.0.0", "1.1.0"]));
   });
 
+  test("is not in use while others on the same server are", async () => {
+    const other = await openForTest(withDatabaseName(place.uri, "others"), "things", { version: "1.0.0" });
+    expect(await look(({ isInUse }) => isInUse())).toBe(false);
+    await other.close();
+  });
+
   test("with what no petstore has written is read to its end", async () => {
     const foreign = new ObjectId();
     await byHand((db) =>

@@ -6,7 +6,7 @@ import type { EngineContext } from "../engine/context.ts";
 import type { Problem, StoreAtRest } from "../rows.ts";
 import { connectAtOnce, UNAUTHORIZED } from "./connect.ts";
 import { byMajority } from "./database.ts";
-import { appName, databaseName, formatProblem } from "./identity.ts";
+import { databaseName, formatProblem } from "./identity.ts";
 import { indexDescriptions } from "./index-builds.ts";
 import { readStored } from "./operation-log.ts";
 import { rowOf, rowsIn } from "./rows.ts";
@@ -34,12 +34,14 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
   const db = client.db(databaseName(uri, service), byMajority);
   const { find, page, sequences } = rowsIn(db);
 
-  /** The connections of petstores to the server: of all users, or of one's own. */
-  const users = (allUsers: boolean) =>
-    client
+  /** The connections of this petstore, and of such as don't say of which: of all users, or of one's own. */
+  const users = async (allUsers: boolean) => {
+    const found = await client
       .db("admin")
       .aggregate([{ $currentOp: { allUsers, idleConnections: true } }, { $match: { appName: /^petstore(\/|$)/ } }])
       .toArray();
+    return found.filter(({ appName }) => appName === "petstore" || appName.endsWith(` ${databaseName(uri, "*")}`));
+  };
 
   return {
     page,
@@ -73,8 +75,7 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
     },
     async versions() {
       const seen = await users(true).catch(orElse(() => undefined));
-      const told = seen?.map((user) => [user.appName, /^petstore\/(\S+)/.exec(user.appName)?.[1] ?? ""] as const);
-      return told && new Set(told.filter(([name, version]) => name === appName(uri, version)).map(([, it]) => it));
+      return seen && new Set(seen.flatMap(({ appName }) => /^petstore\/(\S+)/.exec(appName)?.[1] ?? []));
     },
     async dropIndexes({ name, indexes }) {
       const declared = indexDescriptions({ indexes });
