@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
+import { noSuchRpc } from "../server/error-answer.ts";
 import { createBalancer } from "./balancer.ts";
 import { markNeverRan, neverRan } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
@@ -55,6 +56,8 @@ const replica = (url: string): Replica => ({
     stream: async (_method: DescMethod, signal?: AbortSignal, timeoutMs?: number) => {
       called.push(url);
       limits.push(timeoutMs);
+      const failure = failing.get(url);
+      if (failure) throw failure();
       const gone = new Promise<never>((_, reject) =>
         signal?.addEventListener("abort", () => {
           left.push(url);
@@ -164,6 +167,40 @@ describe("a call that surely never ran", () => {
     const transport = withLoadBalancing(createBalancer([slow("a"), slow("b")], deps), deps);
     await transport.unary(CategoryService.method.getCategory, undefined, 1000, undefined, {}).catch(() => {});
     expect(left).toEqual([1000, 700]);
+  });
+});
+
+describe("an address that another service has taken over", () => {
+  const open = () => withLoadBalancing(createBalancer(["a", "b"].map(replica), deps), deps);
+  const write = (transport: Transport) =>
+    transport.unary(CategoryService.method.deleteCategory, undefined, 1000, undefined, {});
+  const watch = (transport: Transport) =>
+    transport.stream(PetService.method.watchPets, undefined, 1000, undefined, createAsyncIterable([{}]));
+
+  test.each([
+    ["a write", write],
+    ["a stream", watch],
+  ])("sends %s on to the next replica, and is no reason to blame it if there is none", async (_, call) => {
+    const transport = open();
+    failing.set("a", () => noSuchRpc(errors));
+    await call(transport);
+    expect(called).toEqual(["a", "b"]);
+    failing.set("b", () => noSuchRpc(errors));
+    const error = await call(transport).then(() => expect.fail("it was answered"), ConnectError.from);
+    expect([error.rawMessage, reasonOf(error)?.reason]).toEqual([
+      expect.stringMatching(/^\w+Service does not know this call now\. Nothing was done\. Try again in a second\.$/),
+      "UNAVAILABLE",
+    ]);
+    expect(asked, "whether it serves").toEqual([]);
+  });
+
+  test("says nothing of a replica that may have run the call before", async () => {
+    const call = balance("a", "b");
+    silent.set("a", new Promise(() => {}));
+    failing.set("b", () => noSuchRpc(errors));
+    const read = call();
+    await advance(600);
+    expect(await read).toMatchObject({ rawMessage: "a is silent" });
   });
 });
 

@@ -15,6 +15,13 @@ export const wayBroke = (error: ConnectError, { reasonOf }: ErrorCatalogue, sign
   !signal?.aborted && !reasonOf(error) && broken.has(error.code);
 
 /**
+ * Whether the process at the address has no such RPC: it is of another version, or another service has taken the address
+ * over. It looks for the RPC before it does anything, so the call never ran.
+ */
+export const isUnknownRpc = (error: ConnectError, { reasonOf }: ErrorCatalogue): boolean =>
+  error.code === Code.Unimplemented && reasonOf(error)?.reason === "ROUTE_NOT_FOUND";
+
+/**
  * Turns failures in transit into AmbiguousFailure. Every error of our services has a reason. One without a reason arose in
  * transit, so it is unknown whether the call ran. The caller gets UNAVAILABLE (never 500 or 502 over HTTP), and the call is
  * retried by the process that noticed the failure and by no other.

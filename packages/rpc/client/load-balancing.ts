@@ -6,7 +6,7 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../call.ts";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { Balancer } from "./balancer.ts";
-import { neverRan, notMade, translating, wayBroke } from "./failed-call.ts";
+import { isUnknownRpc, neverRan, notMade, translating, wayBroke } from "./failed-call.ts";
 import type { Replica } from "./replica.ts";
 import { isReplayable } from "./retry.ts";
 
@@ -17,8 +17,8 @@ export interface LoadBalancingDeps extends Pick<Runtime, "clock"> {
 }
 
 /**
- * Unary calls of one tick go to the same replica, a stream to the next one. A call that certainly never ran is sent to the
- * next replica, and so is a repeatable call if its replica turns out to be silent before it answers or begins the stream.
+ * Unary calls of one tick go to the same replica, a stream to the next one. A call that certainly never ran, or whose RPC
+ * its replica does not know, is sent to the next replica, and so is a repeatable call if its replica turns out to be silent before it answers or begins the stream.
  */
 export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain }: LoadBalancingDeps): Transport {
   const { reasonOf } = errors;
@@ -73,8 +73,10 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
           const isSilent = silence.signal.aborted;
           const error = isSilent ? silent(replica) : noted(thrown);
           end(provesPresence(error, signal));
-          const mayGoOn = isLost(error) && messages && (isSilent || neverRan(error));
-          if (!mayGoOn || !(await isLeft(tried, deadline.remaining()))) throw error;
+          const isElsewhere = isUnknownRpc(error, errors);
+          const mayGoOn = messages && (isElsewhere || (isLost(error) && (isSilent || neverRan(error))));
+          if (!mayGoOn || !(await isLeft(tried, deadline.remaining())))
+            throw isElsewhere ? nowhere(errors, method) : error;
         }
       }
     },
@@ -107,15 +109,17 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
         } catch (thrown) {
           const error = ConnectError.from(thrown);
           const isLost = wayBroke(error, errors, signal);
+          const isElsewhere = isUnknownRpc(error, errors);
           end(provesPresence(error, signal));
-          if (!isLost) {
+          if (!isLost && !isElsewhere) {
             doubt(replica, error);
             throw error;
           }
           if (error === isSilent) inDoubt = error;
-          else balancer.failed(replica);
-          const mayGoOn = error === isSilent || neverRan(error);
-          if (!mayGoOn || !(await isLeft(new Set(tried), deadline.remaining()))) throw inDoubt ?? error;
+          else if (isLost) balancer.failed(replica);
+          const mayGoOn = isElsewhere || error === isSilent || neverRan(error);
+          if (!mayGoOn || !(await isLeft(new Set(tried), deadline.remaining())))
+            throw inDoubt ?? (isElsewhere ? nowhere(errors, method) : error);
         }
       }
     },
@@ -126,3 +130,11 @@ const silent = ({ url }: Replica): ConnectError => new ConnectError(`${url} is s
 
 const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
   notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);
+
+/** No 404: the caller's own version has the RPC, and so has the service once it is found again, or all of it is replaced. */
+const nowhere = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
+  notMade(
+    errors,
+    "UNAVAILABLE",
+    `${parent.name} does not know this call now. Nothing was done. Try again in a second.`,
+  );

@@ -6,6 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
+import { noSuchRpc } from "../server/error-answer.ts";
 import { markNeverRan } from "./failed-call.ts";
 import { withLoadBalancing } from "./load-balancing.ts";
 import type { Replica } from "./replica.ts";
@@ -24,6 +25,8 @@ let most: number;
 /** Who accepts connections, and who hangs. */
 let up: Set<string>;
 let hanging: Set<string>;
+/** Where another service is. */
+let taken: Set<string>;
 /** Ends what hangs, with an answer or without. */
 let release: () => void;
 let lose: (error: ConnectError) => void;
@@ -45,6 +48,7 @@ beforeEach(() => {
   most = 0;
   up = new Set();
   hanging = new Set();
+  taken = new Set();
   ({ promise: released, resolve: release, reject: lose } = Promise.withResolvers<void>());
   open = [];
   called = [];
@@ -59,6 +63,7 @@ function openReplica(url: string, address?: string): Replica {
   const answer = async () => {
     called.push(place);
     if (!up.has(place)) throw markNeverRan(new ConnectError("connection refused", Code.Unavailable));
+    if (taken.has(place)) throw noSuchRpc(errors);
     if (hanging.has(place)) await released;
   };
   return {
@@ -278,6 +283,17 @@ test("a call that finds nobody has the name looked up again, and goes to those t
   const stream = service.watch();
   await advance(110, 10);
   expect(await Array.fromAsync((await stream).message)).toEqual(["10.0.0.4"]);
+});
+
+test("a call at whose address another service is now goes to where its own has gone", async () => {
+  const service = await startNamed("10.0.0.1");
+  await advance(3_900, 10); // it was just looked up
+  taken.add("10.0.0.1");
+  names.pet = ["10.0.0.2"];
+  up.add("10.0.0.2");
+  const write = service.call(undefined, CategoryService.method.deleteCategory);
+  await advance(110, 10);
+  expect([await write, called.at(-1)]).toEqual(["answered", "10.0.0.2"]);
 });
 
 test("a name is looked up every five seconds, and for calls that find nobody ten times a second at most", async () => {
