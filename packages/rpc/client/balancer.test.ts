@@ -77,6 +77,7 @@ const replica = (url: string): Replica => ({
     return silent.has(url);
   },
   streams: () => 0,
+  endCalls: () => {},
   close: () => {},
 });
 

@@ -116,6 +116,8 @@ export function openReplica(url: string, options: ReplicaOptions) {
       ),
     /** How many streams are open, other than the calls of unary RPCs. */
     streams: forStreams.sessions.open,
+    /** Ends the connection for unary calls, which its link would keep for ever. Streams go on. */
+    endCalls: (): void => connections.abort(),
     close(): void {
       connections.abort();
       forStreams.connections.abort();

@@ -33,6 +33,8 @@ let lose: (error: ConnectError) => void;
 let released: Promise<void>;
 /** Every replica that is open now, by its address or, if it has none, its URL; and who was called. */
 let open: string[];
+/** Whose connection for calls is open. */
+let carrying: Set<string>;
 let called: string[];
 /** Who was asked whether it is silent. */
 let asked: string[];
@@ -51,6 +53,7 @@ beforeEach(() => {
   taken = new Set();
   ({ promise: released, resolve: release, reject: lose } = Promise.withResolvers<void>());
   open = [];
+  carrying = new Set();
   called = [];
   asked = [];
   streams = 0;
@@ -60,6 +63,7 @@ beforeEach(() => {
 function openReplica(url: string, address?: string): Replica {
   const place = address ?? url;
   open.push(place);
+  carrying.add(place);
   const answer = async () => {
     called.push(place);
     if (!up.has(place)) throw markNeverRan(new ConnectError("connection refused", Code.Unavailable));
@@ -86,6 +90,9 @@ function openReplica(url: string, address?: string): Replica {
       return hanging.has(place);
     },
     streams: () => streams,
+    endCalls: () => {
+      carrying.delete(place);
+    },
     close: () => {
       const i = open.indexOf(place);
       if (i >= 0) open.splice(i, 1);
@@ -201,11 +208,13 @@ test("what has gone is left when its calls and its streams have ended, and no so
   up.add("10.0.0.2");
   await advance(10_000);
   expect([await calls(service, 2), open]).toEqual(["10.0.0.2 10.0.0.2", ["10.0.0.1", "10.0.0.2"]]);
+  expect(carrying).toContain("10.0.0.1");
   streams = 1;
   release();
   expect(await slow).toBe("answered");
   await advance(10_000);
   expect(open).toEqual(["10.0.0.1", "10.0.0.2"]);
+  expect(carrying, "its streams need no connection for calls").not.toContain("10.0.0.1");
   streams = 0;
   await advance(2_000);
   expect(open).toEqual(["10.0.0.2"]);
@@ -350,6 +359,16 @@ test("after some ten minutes a connection has a successor, which is there before
   streams = 0;
   await advance(2_000);
   expect(open).toEqual(["10.0.0.1"]);
+});
+
+test("streams that stay for days hold four connections at most, and when they have ended one", async () => {
+  const service = await startNamed("10.0.0.1");
+  streams = 1;
+  await advance(60 * MINUTE, 1_000);
+  expect(open.length).toBe(4);
+  streams = 0;
+  await advance(10_000, 1_000);
+  expect([open, await service.call()]).toEqual([["10.0.0.1"], "answered"]);
 });
 
 test("connections that were opened together do not end together", async () => {

@@ -22,6 +22,8 @@ const DRAIN_MS = 1_000;
 const MAX_AGE_MS = 10 * 60_000;
 /** Connections of the same age must not end at the same time. */
 const AGE_JITTER = 0.2;
+/** Connections to one address, with those that still have streams: a service counts them, and a stream may stay for days. */
+const MOST = 4;
 
 /** Finds all addresses of a host. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
@@ -73,8 +75,10 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
   }
 
   async function drain(replica: Replica): Promise<void> {
-    do await sleep(DRAIN_MS, closing.signal);
-    while (balancer.isBusy(replica) || replica.streams() > 0);
+    do {
+      await sleep(DRAIN_MS, closing.signal);
+      if (!balancer.isBusy(replica)) replica.endCalls();
+    } while (balancer.isBusy(replica) || replica.streams() > 0);
     close(replica);
   }
 
@@ -87,10 +91,14 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
     let lookedAt = Number.NEGATIVE_INFINITY;
     let isFailing = false;
 
+    /** How many connections to an address there are, as far as streams keep those that have a successor. */
+    const count = (address: string) =>
+      [...opened.keys()].filter((replica) => replica.url === url && replica.address === address).length;
+
     /** The replica at an address: a new one if there was none, or if that is too old and the new one serves. */
     async function replicaAt(address: string): Promise<Replica> {
       const old = known.get(address);
-      if (old && clock() < (opened.get(old) ?? 0)) return old;
+      if (old && (clock() < (opened.get(old) ?? 0) || count(address) >= MOST)) return old;
       const fresh = add(url, address);
       if (!old || (await fresh.isServing())) return fresh;
       close(fresh);

@@ -1,5 +1,7 @@
 /** Streams from the replicas of a service: where they go, and what they leave to each other and to calls. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
@@ -52,6 +54,29 @@ test("those that are open are counted", async () => {
   expect(count()).toBe(2);
   caller.abort();
   await expect.poll(count).toBe(1);
+});
+
+test("they go on without the connection for calls, which ends with its link", async () => {
+  const begun = Promise.withResolvers<void>();
+  const { url } = await startTicker(async function* () {
+    yield { text: "first" };
+    await begun.promise;
+    yield { text: "second" };
+  });
+  const { watch, transport, health } = open(url);
+  const sockets: Socket[] = [];
+  const note = (message: unknown) => void sockets.push((message as { socket: Socket }).socket);
+  subscribe("net.client.socket", note);
+  onTestFinished(() => void unsubscribe("net.client.socket", note));
+  const connections = () => sockets.filter(({ destroyed }) => !destroyed).length;
+  const stream = watch();
+  await stream.next();
+  await health.check({});
+  expect(connections()).toBe(2);
+  transport.replicas()[0]?.endCalls();
+  await expect.poll(connections).toBe(1);
+  begun.resolve();
+  expect((await stream.next()).value?.text).toBe("second");
 });
 
 test("as many as one connection can carry keep no calls waiting", async () => {
