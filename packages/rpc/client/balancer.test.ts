@@ -86,8 +86,8 @@ const deps = { clock: () => now, random: () => 0.5, sleep, errors };
 
 function balance(...urls: string[]) {
   const transport = withLoadBalancing(createBalancer(urls.map(replica), deps), deps);
-  return (signal?: AbortSignal, method: DescMethodUnary = CategoryService.method.getCategory) =>
-    transport.unary(method, signal, 1000, undefined, {}).then(() => "answered", ConnectError.from);
+  return (signal?: AbortSignal, method: DescMethodUnary = CategoryService.method.getCategory, input = {}) =>
+    transport.unary(method, signal, 1000, undefined, input).then(() => "answered", ConnectError.from);
 }
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -368,6 +368,20 @@ describe("a replica that owes answers", () => {
     const read = call();
     await advance(600);
     expect(neverRan((await read) as ConnectError)).toBe(false);
+  });
+
+  test("may have run what then finds only silent ones", async () => {
+    const call = balance("a", "b");
+    silence("b");
+    await call(); // by a, so that the next is b's
+    await nextTurn();
+    const read = call();
+    await advance(600);
+    expect(await read).toBe("answered");
+    silence("a");
+    const create = call(undefined, CategoryService.method.createCategory, { requestId: "k" });
+    await advance(600);
+    expect(await create).toMatchObject({ rawMessage: "a is silent" });
   });
 
   test("is out when a stream does not begin there, which begins elsewhere", async () => {

@@ -112,9 +112,12 @@ export function createBalancer(
     member.isWatched = false;
   }
 
+  const isLeft = ({ replica, failure }: Member, tried: ReadonlySet<Replica>): boolean =>
+    !tried.has(replica) && !failure?.isSilent;
+
   return {
-    /** Whether there is a replica that was not tried. */
-    hasOther: (tried: ReadonlySet<Replica>): boolean => members.some(({ replica }) => !tried.has(replica)),
+    /** Whether `next` would give one. */
+    hasOther: (tried: ReadonlySet<Replica>): boolean => members.some((member) => isLeft(member, tried)),
     /** Changes which these are. One that joins is skipped until it says that it serves, as one that was started again. */
     set(replicas: readonly Replica[]): void {
       members = replicas.map((replica) => {
@@ -136,7 +139,7 @@ export function createBalancer(
       for (const member of members)
         if (member.failure && clock() >= member.failure.askAt) void ask(member, member.failure);
       const inTurn = members.map((_, i) => members[(turn + i) % members.length] as Member);
-      const untried = inTurn.filter(({ replica, failure }) => !tried.has(replica) && !failure?.isSilent);
+      const untried = inTurn.filter((member) => isLeft(member, tried));
       const chosen = untried.find(({ failure }) => !failure) ?? untried[0];
       if (chosen) turn = members.indexOf(chosen) + 1;
       return chosen?.replica;

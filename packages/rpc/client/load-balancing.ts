@@ -37,6 +37,11 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
   const doubt = (replica: Replica, error: ConnectError): void => {
     if (reasonOf(error)?.reason === "UNAVAILABLE") balancer.doubted(replica);
   };
+  /** If all are silent, others may have taken their place. */
+  const afterLook = async (next: () => Replica | undefined, ms: number): Promise<Replica | undefined> => {
+    await lookAgain?.(ms);
+    return next();
+  };
   /** Whether a replica is left. If all were tried in vain, others may have taken their place. */
   const isLeft = async (tried: ReadonlySet<Replica>, ms: number): Promise<boolean> => {
     if (!balancer.hasOther(tried)) await lookAgain?.(ms);
@@ -48,7 +53,8 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
       const messages = method.methodKind === "server_streaming" ? await Array.fromAsync(input) : undefined;
       const tried = new Set<Replica>();
       for (;;) {
-        const replica = balancer.next(tried);
+        const next = () => balancer.next(tried);
+        const replica = next() ?? (await afterLook(next, deadline.remaining()));
         if (!replica) throw allSilent(errors, method);
         tried.add(replica);
         const isLost = (error: ConnectError) => wayBroke(error, errors, signal);
@@ -86,8 +92,9 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
       /** Of a replica that may have run the call. */
       let inDoubt: ConnectError | undefined;
       for (;;) {
-        const replica = tried.length === 0 ? ofThisTick() : balancer.next(new Set(tried));
-        if (!replica) throw allSilent(errors, method);
+        const next = () => (tried.length === 0 ? ofThisTick() : balancer.next(new Set(tried)));
+        const replica = next() ?? (await afterLook(next, deadline.remaining()));
+        if (!replica) throw inDoubt ?? allSilent(errors, method);
         tried.push(replica);
         let silence = (_: ConnectError) => {};
         let isSilent: ConnectError | undefined;

@@ -294,6 +294,23 @@ test("a call that finds nobody has the name looked up again, and goes to those t
   expect(await Array.fromAsync((await stream).message)).toEqual(["10.0.0.4"]);
 });
 
+test("a call that finds only silent ones has the name looked up as well", async () => {
+  const service = await startNamed("10.0.0.1", "10.0.0.2");
+  for (const address of names.pet as string[]) hanging.add(address);
+  const silent = [service.call(10_000)];
+  await nextTurn();
+  silent.push(service.call(10_000));
+  await advance(600);
+  for (const error of await Promise.all(silent)) expect(error).toMatchObject({ code: Code.Unavailable });
+  while (now % 5_000 !== 1_300) await advance(100); // it is not looked up soon
+  names.pet = ["10.0.0.3"];
+  up.add("10.0.0.3");
+  const [read, stream] = [service.call(), service.watch()];
+  await advance(110, 10);
+  expect(await read).toBe("answered");
+  expect(await Array.fromAsync((await stream).message)).toEqual(["10.0.0.3"]);
+});
+
 test("a call at whose address another service is now goes to where its own has gone", async () => {
   const service = await startNamed("10.0.0.1");
   await advance(3_900, 10); // it was just looked up
