@@ -421,3 +421,18 @@ test("a thousand changes leave nothing behind, and nothing is left when all is c
   await nextTurn();
   expect([open, sleepers]).toEqual([[], []]);
 });
+
+test.each(["answers", "fails"])(
+  "a look-up that %s when all is closed opens nothing, and tells nothing",
+  async (how) => {
+    const service = await startNamed("10.0.0.1");
+    lookupMs = 3_000;
+    await advance(6_000);
+    expect(looking).toBe(1);
+    names = how === "answers" ? { pet: ["10.0.0.2"] } : {};
+    logged = [];
+    service.close();
+    await advance(5_000);
+    expect([looking, open, logged]).toEqual([0, [], []]);
+  },
+);

@@ -106,6 +106,7 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
     }
 
     async function take(addresses: readonly string[]): Promise<void> {
+      if (closing.signal.aborted) return;
       isFailing = false;
       const before = known;
       const now = new Map<string, Replica>();
@@ -119,6 +120,7 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
     }
 
     function keep({ message }: Error): void {
+      if (closing.signal.aborted) return;
       if (!isFailing)
         log?.warn({ host, problem: message }, "a service's name can't be looked up: what it was stays in use");
       isFailing = true;
