@@ -25,6 +25,8 @@ let most: number;
 /** Who accepts connections, and who hangs. */
 let up: Set<string>;
 let hanging: Set<string>;
+/** How long a health check takes. */
+let checkMs: number;
 /** Where another service is. */
 let taken: Set<string>;
 /** Ends what hangs, with an answer or without. */
@@ -50,6 +52,7 @@ beforeEach(() => {
   most = 0;
   up = new Set();
   hanging = new Set();
+  checkMs = 0;
   taken = new Set();
   ({ promise: released, resolve: release, reject: lose } = Promise.withResolvers<void>());
   open = [];
@@ -84,7 +87,10 @@ function openReplica(url: string, address?: string): Replica {
         return { message: createAsyncIterable([place]) };
       },
     } as unknown as Transport,
-    isServing: async () => up.has(place) && !hanging.has(place),
+    isServing: async () => {
+      await (checkMs > 0 && sleep(checkMs));
+      return up.has(place) && !hanging.has(place);
+    },
     isSilent: async () => {
       asked.push(place);
       return hanging.has(place);
@@ -376,6 +382,15 @@ test("after some ten minutes a connection has a successor, which is there before
   streams = 0;
   await advance(2_000);
   expect(open).toEqual(["10.0.0.1"]);
+});
+
+test("many that are too old are asked side by side", async () => {
+  const service = await startNamed(...Array.from({ length: 20 }, (_, n) => `10.0.0.${n}`));
+  await advance(9 * MINUTE, 1_000);
+  const before = service.replicas();
+  checkMs = 1_000;
+  await advance(MINUTE + 10_000);
+  expect(service.replicas().filter((replica) => before.includes(replica))).toEqual([]);
 });
 
 test("streams that stay for days hold four connections at most, and when they have ended one", async () => {

@@ -109,8 +109,8 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
       if (closing.signal.aborted) return;
       isFailing = false;
       const before = known;
-      const now = new Map<string, Replica>();
-      for (const address of new Set(addresses.toSorted())) now.set(address, await replicaAt(address));
+      const distinct = [...new Set(addresses.toSorted())];
+      const now = new Map(await Promise.all(distinct.map(async (at) => [at, await replicaAt(at)] as const)));
       known = now;
       balancer.set(all());
       const kept = new Set(now.values());
