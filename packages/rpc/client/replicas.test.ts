@@ -367,6 +367,22 @@ test("no call waits for a look-up longer than its own time, and none longer than
   await Promise.all([brief, long]);
 });
 
+test("what waits for a look-up leaves no timer behind, and ends when all is closed", async () => {
+  const service = await startNamed("10.0.0.1");
+  await advance(3_900, 10); // it was just looked up
+  const timers = sleepers.length;
+  up.clear();
+  const failure = service.call();
+  await advance(600, 10); // the replica, too, is no longer watched
+  expect([await failure, sleepers.length]).toEqual([expect.any(ConnectError), timers]);
+  lookupMs = Number.POSITIVE_INFINITY;
+  const early = service.call();
+  await advance(110, 10);
+  expect(looking).toBe(1);
+  service.close();
+  expect(await Promise.race([early, nextTurn()])).toBeInstanceOf(ConnectError);
+});
+
 test("after some ten minutes a connection has a successor, which is there before it is used", async () => {
   const service = await startNamed("10.0.0.1");
   await advance(8 * MINUTE, 1_000);

@@ -137,8 +137,9 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
       return looking;
     };
     const again = () => {
-      soon ??= sleep(Math.max(0, lookedAt + LOOK_AGAIN_MS - clock()))
+      soon ??= sleep(Math.max(0, lookedAt + LOOK_AGAIN_MS - clock()), closing.signal)
         .then(look)
+        .catch(() => {}) // everything is closed
         .finally(() => {
           soon = undefined;
         });
@@ -154,7 +155,10 @@ export function openReplicas({ urls, open, lookup = systemLookup, log, ...deps }
     async lookAgain(ms: number): Promise<void> {
       if (names.length === 0) return;
       const looked = Promise.all(names.map(({ again }) => again()));
-      await Promise.race([looked, sleep(Math.max(0, Math.min(ms, PATIENCE_MS)))]);
+      const over = new AbortController();
+      const ended = AbortSignal.any([over.signal, closing.signal]);
+      const patience = sleep(Math.max(0, Math.min(ms, PATIENCE_MS)), ended).catch(() => {});
+      await Promise.race([looked, patience]).finally(() => over.abort());
     },
     close(): void {
       closing.abort();
