@@ -1,4 +1,4 @@
-/** `npm run -s deprecated`: who still calls deprecated operations, as the admin ports of all gateways tell it. */
+/** `npm run -s deprecated`: who still calls deprecated operations, as the gateways' admin ports tell it. */
 import { parseArgs } from "node:util";
 import { readEnvironment } from "@petstore/runtime/environment";
 import type { DeprecatedCall } from "../gateway/deprecated-calls.ts";
@@ -11,7 +11,7 @@ Asks every gateway of this machine at its admin port: where PORT_BASE, REPLICAS,
 say that it is. Each counts from its start, and keeps the latest 1,000 callers.
 
 options
-  --admin URL   a gateway's admin port instead, such as http://127.0.0.1:8180; may be given several times
+  --admin URL   a gateway's admin port instead, such as http://127.0.0.1:8180; give it for each gateway
   --json        for programs
   --help
 
@@ -44,7 +44,8 @@ try {
 async function run(): Promise<void> {
   const { values } = parseArgs({ options });
   if (values.help) return void process.stdout.write(help);
-  const report = together(await Promise.all((values.admin ?? adminPorts()).map(ask)));
+  const admins = values.admin ?? adminPorts();
+  const report = together(await Promise.all(admins.map(ask)));
   if (values.json) return console.log(JSON.stringify(report));
   const { since, calls, forgotten } = report;
   for (const [operation, rows = []] of Object.entries(Object.groupBy(calls, (row) => row.operation))) {
@@ -56,7 +57,8 @@ async function run(): Promise<void> {
   if (calls.length === 0) console.log("Nobody has called a deprecated operation.");
   if (forgotten > 0)
     console.log(`${forgotten} calls by others are not listed: a gateway keeps the latest 1,000 callers.`);
-  console.log(`All gateways have counted since ${since}.`);
+  const asked = admins.length === 1 ? "1 gateway" : `${admins.length} gateways`;
+  console.log(`Asked: ${asked}. Counted since ${since}.`);
 }
 
 /** Where the gateways' admin ports are by the environment, as it is read by `npm start`. */
