@@ -133,7 +133,8 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
   };
 }
 
-const silent = ({ url }: Replica): ConnectError => new ConnectError(`${url} is silent`, Code.Unavailable);
+const silent = ({ url, address }: Replica): ConnectError =>
+  new ConnectError(`${url}${address ? ` at ${address}` : ""} is silent`, Code.Unavailable);
 
 const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
   notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);

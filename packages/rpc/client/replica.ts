@@ -53,7 +53,10 @@ export function openReplica(url: string, options: ReplicaOptions) {
   const logUnverified = (problem: string) => {
     if (clock() - loggedAt < LOG_EVERY_MS) return;
     loggedAt = clock();
-    log?.warn({ url, problem }, "a service's certificate can't be verified: INTERNAL_TLS_CA names its authority");
+    log?.warn(
+      { url, address, problem },
+      "a service's certificate can't be verified: INTERNAL_TLS_CA names its authority",
+    );
   };
   const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 3_000 };
   const connected = (windowBytes: number) => {

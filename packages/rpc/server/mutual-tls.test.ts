@@ -171,9 +171,11 @@ test("the secret is enough where both are asked for, so that one can take the pl
 
 test("the certificate at each address of a host name has to be for the name, and one for the address is not enough", async () => {
   const lookup = async () => ["127.0.0.1"];
+  const warned: object[] = [];
+  const log = { info: () => {}, warn: (entry: object) => void warned.push(entry) };
   const called = async (pair: Pair) => {
     const { port } = new URL((await start(undefined, pair)).url);
-    const { transport } = await processAt(`https://category.shop.test:${port}`, { lookup });
+    const { transport } = await processAt(`https://category.shop.test:${port}`, { lookup, log });
     await expect.poll(() => transport.replicas()[0]?.address).toBe("127.0.0.1");
     return ask(transport);
   };
@@ -183,6 +185,7 @@ test("the certificate at each address of a host name has to be for the name, and
   // The other one is for localhost and 127.0.0.1.
   expect(await refusal(called(own))).toMatch(/can't be reached now/);
   expect(seen).toEqual([]);
+  expect(warned).toEqual([expect.objectContaining({ address: "127.0.0.1", problem: expect.any(String) })]);
 });
 
 test("a process calls nobody whose certificate is from another authority, or for another host", async () => {
