@@ -172,7 +172,7 @@ describe.each(valuesFiles)("%s", (file) => {
   else
     test("there is one pod with a volume, which nothing multiplies", () => {
       const set = specOf("StatefulSet", "single");
-      expect(set).toMatchObject({ replicas: 1, serviceName: "petstore-admin" });
+      expect(set).toMatchObject({ replicas: 1, serviceName: "petstore-admin", podManagementPolicy: "Parallel" });
       const [{ metadata }, ...more] = set.volumeClaimTemplates;
       expect(more).toEqual([]);
       const { volumeMounts } = (pods[0] as Pod).container;
