@@ -167,7 +167,14 @@ describe.each(valuesFiles)("%s", (file) => {
       expect(minReplicas).toBeGreaterThan(1);
       expect(maxReplicas).toBeGreaterThan(minReplicas);
       expect(metrics).toMatchObject([{ resource: { name: "cpu", target: { type: "AverageValue" } } }]);
-      expect(spec.topologySpreadConstraints).toHaveLength(2);
+      expect(spec.topologySpreadConstraints).toMatchObject(
+        ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map((topologyKey) => ({
+          topologyKey,
+          labelSelector: { matchLabels: labels },
+          // Else pods that an upgrade replaces count, too.
+          matchLabelKeys: ["pod-template-hash"],
+        })),
+      );
     });
   else
     test("there is one pod with a volume, which nothing multiplies", () => {

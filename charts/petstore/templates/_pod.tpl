@@ -29,6 +29,8 @@ spec:
       whenUnsatisfiable: ScheduleAnyway
       labelSelector:
         matchLabels: {{ include "petstore.labels" $ }}
+      # Without the pods that an upgrade replaces: else both new ones could be on one node. Kubernetes 1.25 and 1.26 ignore it.
+      matchLabelKeys: [pod-template-hash]
     {{- end }}
   {{- end }}
   containers:
