@@ -97,7 +97,12 @@ test("two clones make the same bytes, wherever they are and whoever makes them",
   // In no commit, and ignored by git alone.
   appendFileSync(join(other, ".git/info/exclude"), "left-over.ts\n");
   writeFileSync(join(other, "packages/store/example/left-over.ts"), "");
-  const habits = { TMPDIR: join(place, "temporary"), TZ: "Asia/Tokyo", LC_ALL: "C.UTF-8" };
+  const habits = {
+    TMPDIR: join(place, "temporary"),
+    TZ: "Asia/Tokyo",
+    LC_ALL: "C.UTF-8",
+    npm_config_ignore_scripts: "true",
+  };
   const real = run(other, `umask 077 && ${release}`, habits);
   expect(real).toEqual({ status: 0, printed: expect.stringContaining(`git push origin v${version}`) });
   expect(made(other)).toEqual(made(one));

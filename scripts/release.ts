@@ -82,8 +82,13 @@ function build(version: string, packages: readonly string[]): void {
     execFileSync("tar", ["-x", "-C", tree, "--strip-components=1"], { input: archive });
 
     console.log("an installation of it");
-    // npm runs on the Node that the installation brings along: others may pack the same files to other bytes.
-    const env = { ...process.env, PATH: `${join(tree, "node_modules/.bin")}${delimiter}${process.env.PATH}` };
+    const env = {
+      ...process.env,
+      // npm runs on the Node that the installation brings along: others may pack the same files to other bytes.
+      PATH: `${join(tree, "node_modules/.bin")}${delimiter}${process.env.PATH}`,
+      // Scripts build what is packed. Many have `ignore-scripts=true` in their ~/.npmrc.
+      npm_config_ignore_scripts: "false",
+    };
     const npm = (...args: string[]) =>
       execFileSync("npm", [...args, "--loglevel=error"], { cwd: tree, env, stdio: ["ignore", "ignore", "inherit"] });
     npm("ci", "--prefer-offline");
