@@ -3,7 +3,10 @@ import { notesOf, obstacles } from "./release-rules.ts";
 
 const changelog =
   "# Changelog\n\n## Unreleased\n\n### Added\n\n## 1.1.0 - 2027-01-02\n\n- New.\n\n## 1.0.0 - 2026-11-26\n";
-const tree = { version: "1.1.0", others: [], changelog, changes: [], tagged: "none" } as const;
+const chart = "apiVersion: v2\nversion: 1.1.0\nappVersion: 1.1.0\n";
+const tree = { version: "1.1.0", others: [], changelog, chart, changes: [], tagged: "none" } as const;
+/** As it would be at that version. */
+const at = (version: string) => ({ version, chart: chart.replaceAll("1.1.0", version) });
 
 test("nothing is in the way of a commit that has its version and its section", () => {
   expect(obstacles(tree, false)).toEqual([]);
@@ -15,13 +18,19 @@ test.each([
     { changes: [" M a.ts", "?? b.ts"] },
     "Commit or remove what is in none:\n   M a.ts\n  ?? b.ts",
   ],
-  ["another version in a package", { others: ["packages/rpc/package.json"] }, "npm version 1.1.0 --workspaces"],
   [
-    "a version without a section",
-    { version: "1.2.0" },
-    'CHANGELOG.md begins with 1.1.0. Put what is new below "## 1.2.0',
+    "another version of the chart",
+    { chart: chart.replace("\nversion: 1.1.0", "\nversion: 1.0.0") },
+    "Set its version and appVersion by hand",
   ],
-  ["an older section", { version: "1.0.0" }, "package.json has version 1.0.0, and CHANGELOG.md begins with 1.1.0"],
+  [
+    "a chart of another version",
+    { chart: chart.replace("appVersion: 1.1.0", "appVersion: 1.0.0") },
+    "Set its version and appVersion by hand",
+  ],
+  ["another version in a package", { others: ["packages/rpc/package.json"] }, "npm version 1.1.0 --workspaces"],
+  ["a version without a section", at("1.2.0"), 'CHANGELOG.md begins with 1.1.0. Put what is new below "## 1.2.0'],
+  ["an older section", at("1.0.0"), "package.json has version 1.0.0, and CHANGELOG.md begins with 1.1.0"],
   ["no section at all", { changelog: "# Changelog\n" }, "CHANGELOG.md begins with no version"],
   ["a tag at another commit", { tagged: "another" }, "The tag v1.1.0 is at another commit. Set a higher version"],
 ] as const)("%s is, and it says what to do", (_, change, words) => {
@@ -30,7 +39,7 @@ test.each([
 });
 
 test("all that is in the way is told at once", () => {
-  expect(obstacles({ ...tree, version: "2.0.0", changes: ["?? a"], tagged: "another" }, true)).toHaveLength(3);
+  expect(obstacles({ ...tree, ...at("2.0.0"), changes: ["?? a"], tagged: "another" }, true)).toHaveLength(3);
 });
 
 test("a commit that is tagged is built again only to compare", () => {

@@ -5,6 +5,8 @@ export interface Tree {
   /** The package.json that have another version. */
   readonly others: readonly string[];
   readonly changelog: string;
+  /** The text of Chart.yaml. */
+  readonly chart: string;
   /** What `git status --porcelain` lists. */
   readonly changes: readonly string[];
   /** Which commit has the version's tag. */
@@ -12,7 +14,10 @@ export interface Tree {
 }
 
 /** What is in the way of a release, each with what to do. A tagged commit may be built again, to compare. */
-export function obstacles({ version, others, changelog, changes, tagged }: Tree, dryRun: boolean): readonly string[] {
+export function obstacles(
+  { version, others, changelog, chart, changes, tagged }: Tree,
+  dryRun: boolean,
+): readonly string[] {
   const latest = /^## (\d\S*)/m.exec(changelog)?.[1] ?? "no version";
   const found: string[] = [];
   if (changes.length > 0)
@@ -21,6 +26,11 @@ export function obstacles({ version, others, changelog, changes, tagged }: Tree,
     found.push(
       `Not of version ${version}, which package.json has: ${others.join(", ")}. Set it everywhere: ` +
         `npm version ${version} --workspaces --include-workspace-root --no-git-tag-version --allow-same-version`,
+    );
+  if (!["version", "appVersion"].every((name) => chart.includes(`\n${name}: ${version}\n`)))
+    found.push(
+      `charts/petstore/Chart.yaml is not of version ${version}, which package.json has. ` +
+        "Set its version and appVersion by hand; then .ci/helm && .ci/chart --write",
     );
   if (latest !== version)
     found.push(

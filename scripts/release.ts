@@ -43,10 +43,11 @@ function run(): void {
 
   const { version } = manifest("package.json");
   const changelog = readFileSync("CHANGELOG.md", "utf8");
+  const chart = readFileSync("charts/petstore/Chart.yaml", "utf8");
   const packages = globSync("packages/*/package.json");
   const others = packages.filter((path) => manifest(path).version !== version);
   const changes = git("status", "--porcelain").split("\n").filter(Boolean);
-  const found = obstacles({ version, others, changelog, changes, tagged: tagged(`v${version}`) }, dryRun);
+  const found = obstacles({ version, others, changelog, chart, changes, tagged: tagged(`v${version}`) }, dryRun);
   if (found.length > 0) throw new Error(found.join("\n\n"));
 
   // Files have the same modes, whoever makes them.
