@@ -107,10 +107,11 @@ function build(version: string, packages: readonly string[]): void {
 
 /** What is left to do, for whoever may. */
 function next(version: string, files: readonly string[], dryRun: boolean): string {
+  if (dryRun) return `without --dry-run v${version} would be tagged.`;
   const publish = files.filter((name) => name.endsWith(".tgz"));
-  return `${dryRun ? `v${version} would be tagged` : `v${version} is tagged`}. To publish it:
+  return `v${version} is tagged. To publish it:
   git push origin v${version}
-${publish.map((name) => `  npm publish ./${OUT}/${name} --access public --provenance`).join("\n")}
+${publish.map((name) => `  npm publish ./${OUT}/${name} --access public`).join("\n")}
   and put all that is in ${OUT}/ beside the tag, with notes.md as the text.
 docs/releases.md says what npm needs for that.`;
 }
