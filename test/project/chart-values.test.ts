@@ -1,5 +1,5 @@
 /** What the values of charts/petstore can be, by its values.schema.json, which Helm reads. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -26,12 +26,28 @@ test.each(valuesFiles)("%s is taken", (file) => {
   expect(validate.errors).toBeNull();
 });
 
-const shown = [...readFileSync("docs/kubernetes.md", "utf8").matchAll(/^```yaml\n# values.yaml\n(.*?)^```/gms)];
-test.each(shown.map(([, text = ""]) => text))("what docs/kubernetes.md shows is taken: %s", (text) => {
+const page = readFileSync("docs/kubernetes.md", "utf8");
+const shownAs = (name: string) =>
+  [...page.matchAll(/^```yaml\n# (\S+)\n(.*?)^```/gms)].flatMap(([, file, text = ""]) => (file === name ? text : []));
+const shown = shownAs("values.yaml");
+test.each(shown)("what docs/kubernetes.md shows is taken: %s", (text) => {
   takes(parse(text));
   expect(validate.errors).toBeNull();
 });
 test("docs/kubernetes.md shows both ways", () => expect(shown).toHaveLength(2));
+
+test("docs/kubernetes.md shows a Job that may do no more than the pods, and reads what is there", () => {
+  const { spec } = parse(shownAs("job.yaml")[0] ?? "").spec.template;
+  const [container] = spec.containers;
+  const [pod] = podsOf(rendered("five"));
+  expect(pod?.spec.securityContext).toMatchObject(spec.securityContext);
+  expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+  expect(container.securityContext).toEqual(pod?.container.securityContext);
+  expect(existsSync(container.args[0])).toBe(true);
+  expect(declaredSettings().map((name) => `${name}_FILE`)).toContain(container.env[0].name);
+  expect(container.env[0].value).toContain(`${container.volumeMounts[0].mountPath}/`);
+  expect(spec.volumes[0].name).toBe(container.volumeMounts[0].name);
+});
 
 test.each(["image", "mongodb", "internalSecret", "auth"])("%s has to be said", (name) => {
   const { [name]: _, ...others } = five;
