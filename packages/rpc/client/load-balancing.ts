@@ -18,7 +18,8 @@ export interface LoadBalancingDeps extends Pick<Runtime, "clock"> {
 
 /**
  * Unary calls of one tick go to the same replica, a stream to the next one. A call that certainly never ran, or whose RPC
- * its replica does not know, is sent to the next replica, and so is a repeatable call if its replica turns out to be silent before it answers or begins the stream.
+ * its replica does not know, is sent to the next replica, and so is a repeatable call if its replica turns out to be silent
+ * before it answers or begins the stream.
  */
 export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain }: LoadBalancingDeps): Transport {
   const { reasonOf } = errors;
