@@ -50,7 +50,8 @@ export function createServiceTransport({
   ...deps
 }: ServiceTransportOptions) {
   const limit = limitCalls(deps.errors);
-  const options = { secret, certificates, limit, link, log, tracing, clock: deps.clock };
+  const links = { hadNone: false };
+  const options = { secret, certificates, limit, link, links, log, tracing, clock: deps.clock };
   const open = (url: string, address?: string) => openReplica(url, { ...options, address });
   const { balancer, ...all } = openReplicas({ urls, open, lookup, log, ...deps });
   return { ...pipeline(withLoadBalancing(balancer, { ...deps, lookAgain: all.lookAgain }), deps), ...all };

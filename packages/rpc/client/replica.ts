@@ -9,7 +9,7 @@ import type { Watched } from "@petstore/runtime/watched-files";
 import type { Tracing } from "@petstore/trace/tracing";
 import { SECRET_HEADER } from "../call.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
-import { withLink } from "../link/client.ts";
+import { type Links, withLink } from "../link/client.ts";
 import { CONNECTION_WINDOW_BYTES, LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BYTES } from "../link/frames.ts";
 import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 import { type Certificates, MIN_VERSION } from "../tls/certificates.ts";
@@ -36,6 +36,8 @@ export interface ReplicaOptions {
   readonly log?: Pick<Logger, "info" | "warn"> | undefined;
   /** Whether unary calls go over a link, if the replica supports it. True by default. */
   readonly link?: boolean | undefined;
+  /** Several replicas may share it. */
+  readonly links?: Links | undefined;
   /** Records a span for each call. */
   readonly tracing?: Tracing | undefined;
 }
@@ -47,7 +49,7 @@ const UNVERIFIED = /CERT|UNABLE_TO|INVALID_CA|HOSTNAME/;
 
 /** Connects when it is first called. */
 export function openReplica(url: string, options: ReplicaOptions) {
-  const { address, secret, certificates, limit, clock, link = true, log, tracing } = options;
+  const { address, secret, certificates, limit, clock, link = true, links, log, tracing } = options;
   let loggedAt = Number.NEGATIVE_INFINITY;
   // Callers get only UNAVAILABLE, and the cause does not go away by itself.
   const logUnverified = (problem: string) => {
@@ -100,7 +102,7 @@ export function openReplica(url: string, options: ReplicaOptions) {
     return sessions.request("POST", LINK_PATH, linkHeaders, {});
   };
   const health = createClient(Health, transport);
-  const limited = link ? withLink(transport, { connect, clock, limit }) : withCallLimit(transport, limit);
+  const limited = link ? withLink(transport, { connect, clock, limit, links }) : withCallLimit(transport, limit);
   return {
     url,
     address,

@@ -19,10 +19,17 @@ const PLAIN_MS = 60_000;
 const SWEEP_MS = 20;
 
 export interface LinkOptions {
-  /** Opens a stream for a link, on the connection of plain RPCs. `isAgain` if the replica had no link before. */
+  /** Opens a stream for a link, on the connection of plain RPCs. `isAgain` if there was no link before. */
   readonly connect: (isAgain: boolean) => Promise<ClientHttp2Stream>;
   readonly clock: Clock;
   readonly limit: CallLimit;
+  readonly links?: Links | undefined;
+}
+
+/** What the replicas of a service, which come and go, know of their links: a proxy on the way may be the same for all. */
+export interface Links {
+  /** There was no link at the last attempt. Calls don't wait for the next attempt then. */
+  hadNone: boolean;
 }
 
 /**
@@ -30,15 +37,16 @@ export interface LinkOptions {
  * headers and timeout; each is answered as soon as it is ready. Streaming RPCs are plain RPCs, and so are large calls, and all
  * calls to a replica without links. All unary calls count towards the limit.
  */
-export function withLink(plain: Transport, { connect, clock, limit }: LinkOptions): Transport {
+export function withLink(
+  plain: Transport,
+  { connect, clock, limit, links = { hadNone: false } }: LinkOptions,
+): Transport {
   const endLate = sweepDeadlines(clock);
   /** Calls not sent yet. Each turn gets a new Set: one that is emptied and filled again keeps old entries (`InFlight`). */
   let queue = new Set<ClientCall>();
   let stream: ClientStream | undefined;
   let isOpening = false;
   let plainUntil = Number.NEGATIVE_INFINITY;
-  /** The replica had no link at the last attempt. Calls don't wait for the next attempt then. */
-  let hadNone = false;
 
   /** How many calls were sent together last. */
   let together = 0;
@@ -47,7 +55,7 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
     if (clock() < plainUntil) for (const call of takeQueue()) sendPlainly(call);
     else if (!stream) {
       void open();
-      if (hadNone) for (const call of takeQueue()) sendPlainly(call);
+      if (links.hadNone) for (const call of takeQueue()) sendPlainly(call);
     } else if (stream.canSend() && queue.size > 0) {
       together = queue.size;
       stream.send(takeQueue());
@@ -70,9 +78,9 @@ export function withLink(plain: Transport, { connect, clock, limit }: LinkOption
         stream = undefined;
         flushSoon();
       };
-      const connected = await connect(hadNone);
+      const connected = await connect(links.hadNone);
       const opened = await openStream(connected, { onReady: flush, onOver });
-      hadNone = !opened;
+      links.hadNone = !opened;
       if (!opened) plainUntil = clock() + PLAIN_MS;
       else if (!isOver) stream = opened;
     } catch (error) {

@@ -2,11 +2,14 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { realTime } from "@petstore/runtime/clock";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { reasonOf } from "../../../processes/errors.ts";
+import { errors, reasonOf } from "../../../processes/errors.ts";
 import { SECRET_HEADER } from "../call.ts";
+import { createServiceTransport } from "../client/pipeline.ts";
 import {
   askAll,
+  type Client,
   clientOf,
   failures,
   hello,
@@ -96,6 +99,19 @@ test("nobody waits while a service that had no link is asked for one again", asy
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   await askAll(client, 2);
+  expect(requests.slice(2).toSorted()).toEqual(["GetCategoryState", "GetCategoryState", "Link"]);
+});
+
+test("nor does anybody while another replica is asked for one, behind the same proxy", async () => {
+  const requests = watchRequests();
+  const url = await startRawService((link, n) => n === 0 && link.send({ hello: { version: 2 } }));
+  const transport = createServiceTransport({ urls: [url, url], secret, errors, ...realTime });
+  onTestFinished(() => transport.close());
+  const [first, second] = transport.replicas().map((replica) => clientOf(replica.transport)) as [Client, Client];
+  await askAll(first, 1);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await askAll(second, 2);
   expect(requests.slice(2).toSorted()).toEqual(["GetCategoryState", "GetCategoryState", "Link"]);
 });
 
