@@ -93,7 +93,13 @@ function tryAll(engine: Engine): void {
     const marks = await store.collection(FORMAT_MARKS);
     await marks.update("pets", () => put({ _id: "pets", format: 99, by: "9.0.0" }, undefined));
     await store.close();
-    await expect(look(place)).rejects.toThrow(/^9\.0\.0 .*: start 9\.0\.0/);
+    try {
+      await expect(look(place)).rejects.toThrow(/^9\.0\.0 .*: start 9\.0\.0/);
+    } finally {
+      const again = await openStoreOf({ store: place }, "pet");
+      await (await again.collection(FORMAT_MARKS)).remove("pets", () => true);
+      await again.close();
+    }
   });
 
   test.each(damages)("$title: $finds.invariant, $finds.repair", async (damage) => {
@@ -274,7 +280,7 @@ describe.skipIf(mongodbMissing)("MongoDB", () => {
   let place: Place;
   beforeAll(async () => {
     const { uri } = stack.use(await openPlace());
-    place = { dataDir: "unused", mongodbUri: withDatabaseName(uri, `doctor_${process.pid}`) };
+    place = { dataDir: "/dev/null/unused", mongodbUri: withDatabaseName(uri, `doctor_${process.pid}`) };
     await fillShop(place);
     const client = new MongoClient(uri);
     stack.defer(() => client.close());
@@ -302,7 +308,9 @@ describe.skipIf(mongodbMissing)("MongoDB", () => {
 
   test("databases in which there is none", async () => {
     const mongodbUri = withDatabaseName(place.mongodbUri as string, "mistyped");
-    await expect(look({ dataDir: "unused", mongodbUri })).rejects.toThrow("There is no petstore in the databases");
+    await expect(look({ dataDir: "/dev/null/unused", mongodbUri })).rejects.toThrow(
+      "There is no petstore in the databases",
+    );
   });
 
   test("a petstore that runs may be on other machines, and have its ports there", async () => {

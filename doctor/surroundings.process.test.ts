@@ -45,14 +45,14 @@ describe.skipIf(mongodMissing)("MongoDB", () => {
   test.skipIf(smallDiskMissing)("on a disk with less than 500 MiB", { timeout }, async () => {
     await using disk = await mountSmallDisk(490);
     await using set = await startReplicaSet({ within: disk.dir });
-    const place = { dataDir: "unused", mongodbUri: set.uri };
+    const place = { dataDir: "/dev/null/unused", mongodbUri: set.uri };
     await fillShop(place);
     expect(await found(place)).toEqual([expect.stringMatching(/^env-disk: The disk of MongoDB has \d+ MiB left/)]);
   });
 
   test("with an arbiter, and with a majority that keeps nothing on disk", { timeout }, async () => {
     await using set = await startReplicaSet();
-    const place = { dataDir: "unused", mongodbUri: set.uri };
+    const place = { dataDir: "/dev/null/unused", mongodbUri: set.uri };
     await fillShop(place);
     expect(await found(place)).toEqual([]);
     await reconfigure(set, () => ({ writeConcernMajorityJournalDefault: false }));
@@ -77,7 +77,7 @@ describe.skipIf(mongodMissing)("MongoDB", () => {
 
   test("with an oplog that is full and reaches back for minutes", { timeout }, async () => {
     await using set = await startReplicaSet();
-    const place = { dataDir: "unused", mongodbUri: set.uri };
+    const place = { dataDir: "/dev/null/unused", mongodbUri: set.uri };
     await fillShop(place);
     await using client = new MongoClient(set.uri);
     // More than the 64 MB of the oplog.

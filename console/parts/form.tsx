@@ -50,7 +50,7 @@ export interface RecordFormProps {
   readonly etag?: string;
   readonly submit: (values: Values, etag: string) => Promise<void>;
   /** Reads the record again after a conflict. */
-  readonly theirs?: () => Promise<Theirs | undefined>;
+  readonly theirs?: () => Promise<Theirs>;
   readonly onClose: () => void;
 }
 
@@ -91,11 +91,11 @@ export function RecordForm({
     else if (Object.keys(errors.value).length === 0) problem.value = thrown;
   }
 
-  async function meet(read: () => Promise<Theirs | undefined>): Promise<void> {
+  async function meet(read: () => Promise<Theirs>): Promise<void> {
     try {
       const now = await read();
-      if (now) condition.value = now.etag;
-      conflict.value = now?.values;
+      condition.value = now.etag;
+      conflict.value = now.values;
     } catch (thrown) {
       if (!(thrown instanceof PetstoreError)) throw thrown;
       problem.value = thrown;

@@ -71,7 +71,7 @@ export function withFormats(store: Store, options: Options) {
     const collection = await store.collection<T, I, V>(asStored(declared));
     if (!formats) return collection;
     const follower = follow(name, formats, await store.collection(FORMAT_MARKS), options);
-    await patiently(follower.read, options);
+    await patiently(follower.begin, options);
     const records = formats.change ? translated(collection, formats, follower.written) : collection;
     followed.push({ ...follower, run: (limit, stop) => follower.rewrite(records, limit, stop) });
     return records;
@@ -134,6 +134,12 @@ function follow(
     written: () => writtenFormat(formats, mark),
     read,
 
+    /** Has a mark from the first start on, by which a later version sees what it finds. */
+    async begin(): Promise<void> {
+      await read();
+      if (!mark) note(await marks.update(name, documentAfter(first(name, oldestFormat(formats), version)), call()));
+    },
+
     async raise(): Promise<void> {
       if (formats.change) note(await marks.update(name, documentAfter(raised(name, newest, version)), call()));
     },
@@ -178,8 +184,11 @@ export function problemOf(
   const raised = `${mark.by} of the petstore has raised the format of ${service}'s ${name} to ${mark.format} (npm run data -- migrate up)`;
   if (mark.format > formats.newest)
     return `${raised}, and this is ${version}, which knows ${formats.newest} at most: start ${mark.by}, or restore the backup from before.`;
+  const oldest = oldestFormat(formats);
+  if (mark.format < oldest)
+    return `${service}'s ${name} are written in format ${mark.format}, and ${version} reads none below ${oldest}: start the version before ${version}, and give npm run data -- migrate up there.`;
   // Some documents are still of the format before, which this version does not read.
-  if (mark.format <= oldestFormat(formats) && !mark.done)
+  if (mark.format === oldest && !mark.done)
     return `${raised}, which has not come to its end, and ${version} reads no older format: start ${mark.by}, and give that command again.`;
   return undefined;
 }
@@ -194,6 +203,11 @@ async function patiently(work: () => Promise<void>, { sleep }: Options): Promise
       await sleep(RETRY_MS);
     }
 }
+
+const first =
+  (_id: string, format: number, by: string): Decide<FormatMark, void> =>
+  (doc) =>
+    doc ? keep(undefined) : put({ _id, format, by, done: true }, undefined);
 
 /** Raises the mark. One that is raised so far stays, unless all was gone through: then that begins anew. */
 const raised =

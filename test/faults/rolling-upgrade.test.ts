@@ -122,7 +122,7 @@ async function upAndBack(stored: Stored, replicas: number, mayFail: RegExp | und
     const before = await run(tree, environment, ...MIGRATE, "status");
     expect(before.output).toMatch(
       new RegExp(
-        `pet: (\\d+) pets, \\1 of an older format; format ${FORMAT} is written, and ${NEXT} knows ${FORMAT + 1}`,
+        `pet: ([\\d,]+) pets, \\1 of an older format; format ${FORMAT} is written, and ${NEXT} knows ${FORMAT + 1}`,
       ),
     );
     // A process of before keeps it waiting; one that has a file open is asked itself.
@@ -149,7 +149,7 @@ async function upAndBack(stored: Stored, replicas: number, mayFail: RegExp | und
     petstore = undefined;
     const after = await run(tree, environment, ...MIGRATE, "status");
     expect(after.output).toMatch(
-      new RegExp(`pet: \\d+ pets, 0 of an older format; format ${FORMAT + 1} is written\\.`),
+      new RegExp(`pet: [\\d,]+ pets, 0 of an older format; format ${FORMAT + 1} is written\\.`),
     );
   }
   const refused = await run(
@@ -164,7 +164,11 @@ async function upAndBack(stored: Stored, replicas: number, mayFail: RegExp | und
 test.skipIf(procMissing)("on the embedded store", { timeout: 1_800_000 }, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "petstore-"));
   try {
-    await upAndBack({ mongodbUri: undefined, dataDir }, 1, /503|ECONNREFUSED|ECONNRESET|EPIPE|socket hang up/);
+    await upAndBack(
+      { mongodbUri: undefined, dataDir },
+      1,
+      /^\S+ [^:]+: (503 |.*(ECONNREFUSED|ECONNRESET|EPIPE|socket hang up))/,
+    );
   } finally {
     await rm(dataDir, { recursive: true });
   }

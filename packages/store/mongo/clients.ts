@@ -1,7 +1,6 @@
 /** The driver's clients, with all that they share among the stores of one process. */
 import type { MongoClient } from "mongodb";
 import { createClient } from "./connect.ts";
-import { appName } from "./identity.ts";
 import { followMembers } from "./members.ts";
 import { createTurns } from "./turns.ts";
 
@@ -12,14 +11,13 @@ const MAX_LOOKS = 16;
 
 /** Throws `UnusableServer` for an invalid connection string. */
 export function openClients(uri: string, version?: string) {
-  const about = version === undefined ? {} : { appName: appName(uri, version) };
-  const calls = createClient(uri, about);
+  const calls = createClient(uri, {}, version);
   let waiting: MongoClient | undefined;
   return {
     calls,
     /** For change streams and builds of indexes, opened on first use: without a socket timeout. */
     patient(): MongoClient {
-      waiting ??= createClient(uri, { ...about, socketTimeoutMS: 0 });
+      waiting ??= createClient(uri, { socketTimeoutMS: 0 }, version);
       return waiting;
     },
     hasSeveralMembers: followMembers(calls),

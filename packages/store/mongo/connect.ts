@@ -15,6 +15,7 @@ import {
 import type { EngineContext } from "../engine/context.ts";
 import { UnusableServer } from "../port.ts";
 import { withTimeout } from "./deadline.ts";
+import { appName } from "./identity.ts";
 
 /** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
 const SETTINGS: MongoClientOptions = {
@@ -47,10 +48,11 @@ const PROBLEMS: Readonly<Record<number, string>> = {
 const FILE_CALLS = new Set<unknown>(["open", "read"]);
 const FILE_SETTINGS = ["tlsCAFile", "tlsCertificateKeyFile", "tlsCRLFile"] as const;
 
-/** Throws `UnusableServer` for an invalid connection string. */
-export function createClient(uri: string, settings: MongoClientOptions = {}): MongoClient {
+/** With a `version` the client tells MongoDB that of its process. Throws `UnusableServer` for an invalid connection string. */
+export function createClient(uri: string, settings: MongoClientOptions = {}, version?: string): MongoClient {
   try {
-    return new MongoClient(uri, { ...SETTINGS, ...settings });
+    const about = version === undefined ? {} : { appName: appName(uri, version) };
+    return new MongoClient(uri, { ...SETTINGS, ...about, ...settings });
   } catch {
     // Omits the driver's message, which may repeat the password.
     throw wrong("is not a connection string that the MongoDB driver understands");

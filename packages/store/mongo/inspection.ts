@@ -46,8 +46,7 @@ export async function inspectDatabase(uri: string, service: string, { clock, sle
   return {
     page,
     sequences,
-    many: async (collection, ids) =>
-      (await find(collection, { filter: { _id: { $in: ids } }, hint: { _id: 1 } })).map(rowOf),
+    many: async (collection, ids) => (await find(collection, { hint: { _id: 1 } }, { _id: { $in: ids } })).map(rowOf),
     read: ({ doc }, kind) => readStored(doc, kind).doc as never,
     async wrongIndexes({ name, indexes }) {
       const there = await indexesOf(db, name);

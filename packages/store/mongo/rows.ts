@@ -1,7 +1,7 @@
 /** The rows of one service's database, also as they were at a cluster time. */
 import "./driver-on-demand.ts";
 import { isDeepStrictEqual } from "node:util";
-import { BSON, type Db, MongoServerError, type Timestamp } from "mongodb";
+import { BSON, type Db, type Document, type FindOptions, MongoServerError, type Timestamp } from "mongodb";
 import { decodeSame, peek } from "../document/codec.ts";
 import { readBson } from "../document/read-bson.ts";
 import { Corrupt, type Id } from "../port.ts";
@@ -13,11 +13,16 @@ export const SEQUENCES = "_sequences";
 const TOO_OLD = new Set<unknown>([239, 246]);
 
 export function rowsIn(db: Db, at?: Timestamp) {
-  const readConcern = at ? { level: "snapshot", atClusterTime: at } : { level: "majority" };
-
-  async function find(collection: string, query: object): Promise<Uint8Array[]> {
+  async function find(collection: string, query: FindOptions, filter: Document = {}): Promise<Uint8Array[]> {
+    // By itself the driver repeats what an election or a lost connection ends, and can't read at a cluster time.
+    if (!at)
+      return (await db
+        .collection(collection)
+        .find(filter, { ...query, raw: true })
+        .toArray()) as never;
+    const readConcern = { level: "snapshot", atClusterTime: at };
     try {
-      return await db.runCursorCommand({ find: collection, ...query, readConcern }, { raw: true }).toArray();
+      return await db.runCursorCommand({ find: collection, filter, ...query, readConcern }, { raw: true }).toArray();
     } catch (error) {
       if (!(error instanceof MongoServerError) || !TOO_OLD.has(error.code)) throw error;
       throw new SnapshotGone();
@@ -38,12 +43,12 @@ export function rowsIn(db: Db, at?: Timestamp) {
       // A bound of the index, and no condition: that would pass over an `_id` of another type.
       const from = after === undefined ? {} : { min: { _id: after } };
       const size = after === undefined ? limit : limit + 1;
-      const query = { filter: {}, hint: { _id: 1 }, sort: { _id: 1 }, ...from, limit: size, batchSize: size };
+      const query = { hint: { _id: 1 }, sort: { _id: 1 }, ...from, limit: size, batchSize: size } as const;
       const rows = (await find(collection, query)).map(rowOf);
       return rows[0] && isDeepStrictEqual(rows[0]._id, after) ? rows.slice(1) : rows.slice(0, limit);
     },
     async sequences() {
-      const all = await find(SEQUENCES, { filter: {}, sort: { _id: 1 } });
+      const all = await find(SEQUENCES, { sort: { _id: 1 } });
       return all.map(peek).map(({ _id, last }) => [String(_id), Number(last)] as const);
     },
   } satisfies Rows & { find: unknown };
@@ -60,7 +65,7 @@ export function recordsIn(db: Db, at?: Timestamp): Records {
       return "_id" in fields ? fields : undefined;
     },
     async last(collection) {
-      const [found] = await find(collection, { filter: {}, sort: { _id: -1 }, limit: 1, projection: { _id: 1 } });
+      const [found] = await find(collection, { sort: { _id: -1 }, limit: 1, projection: { _id: 1 } });
       return found && (peek(found)._id as Id);
     },
     async add(collection, added) {
