@@ -1,6 +1,7 @@
 /** Serves annotated Connect services as HTTP/JSON, with OpenAPI. README.md says how. */
 export { filesBelow } from "./contract/files.ts";
-export { type Operation, operationsOf } from "./contract/operations.ts";
+export type { Operation } from "./contract/operation.ts";
+export { operationsOf, type Refusal, surveyOf } from "./contract/operations.ts";
 export { createErrorExit, type ErrorOptions, type ErrorRecord, errorBody, unexplained } from "./errors/error-exit.ts";
 export { HttpError, UpstreamFailure } from "./errors/http-error.ts";
 export type { Catalogue } from "./errors/reasons.ts";

@@ -1,4 +1,4 @@
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 
 /**
  * A request that can't be served as it was sent. The code is one of the catalogue of errors; the message is public and

@@ -2,7 +2,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { isOutputOnly } from "../contract/fields.ts";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { excerpt, joinFirst } from "../validation/excerpt.ts";
 import { HttpError } from "./http-error.ts";
 

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
 import { headerOf } from "../contract/fields.ts";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { parseTemplate, type Segment } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";

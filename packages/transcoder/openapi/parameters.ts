@@ -1,7 +1,7 @@
 /** What an operation takes besides its body. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isClamped } from "../contract/fields.ts";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/headers.ts";
 import { lastEventId } from "./events.ts";

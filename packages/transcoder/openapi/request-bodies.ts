@@ -1,5 +1,5 @@
 /** What an operation takes as its body. */
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";

@@ -1,6 +1,6 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import { mayBeNull } from "../response/encode.ts";

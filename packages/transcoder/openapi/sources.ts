@@ -1,5 +1,5 @@
 import type { DescEnum, DescFile } from "@bufbuild/protobuf";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import type { Json, JsonObject } from "./json.ts";
 

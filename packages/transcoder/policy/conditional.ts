@@ -1,6 +1,6 @@
 /** Conditional reads (RFC 9110, 13). Conditions on writes are judged where the write is made, which alone can do it safely. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
 import { isWeak, weakTagAdvice } from "./weak-tags.ts";

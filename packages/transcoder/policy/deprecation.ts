@@ -1,6 +1,6 @@
 /** The headers of an operation that is on its way out (RFC 9745, RFC 8594, RFC 5829). */
 import { create } from "@bufbuild/protobuf";
-import type { Deprecation, Operation } from "../contract/operations.ts";
+import type { Deprecation, Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { splitTarget } from "../request/head.ts";
 import { pathReader } from "../request/path.ts";

@@ -1,7 +1,7 @@
 /** Request headers that operations understand, whatever their fields are. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Message } from "@bufbuild/protobuf";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 
 type Value = string | string[] | undefined;

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import type { Body, Operation } from "../contract/operations.ts";
+import type { Body, Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { PARTS, type RequestPart, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";

@@ -1,6 +1,6 @@
 /** Paths, and how their parameters become fields. */
 import type { Message } from "@bufbuild/protobuf";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { valueRules } from "../validation/range.ts";
 import { scalarFromText } from "./scalars.ts";

@@ -1,7 +1,7 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import { byName, isClamped } from "../contract/fields.ts";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { valueRules } from "../validation/range.ts";

@@ -1,6 +1,7 @@
 /** Refusals that cost as little as can be: nothing is made of the request but what operation it asks for. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { type Operation, operationsOf } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
+import { operationsOf } from "../contract/operations.ts";
 import { createErrorExit, errorBody } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders } from "../policy/deprecation.ts";

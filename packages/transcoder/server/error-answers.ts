@@ -1,7 +1,7 @@
 /** Answers to what went wrong, to a request or on a bare socket. */
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../errors/error-exit.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import { operationFinder } from "./operation-finder.ts";
 
 const operation = (path: string): Operation =>

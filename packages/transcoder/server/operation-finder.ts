@@ -1,5 +1,5 @@
 /** Which operation a request asks for, where it says so in the plainest way, and where a record is found whose GET has gone. */
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { Segment } from "../contract/template.ts";
 import { type DeprecationPolicy, endOf, successorReader } from "../policy/deprecation.ts";
 

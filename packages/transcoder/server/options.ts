@@ -2,7 +2,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { ErrorOptions } from "../errors/error-exit.ts";
 import type { About } from "../openapi/document.ts";
 import type { Sources } from "../openapi/sources.ts";

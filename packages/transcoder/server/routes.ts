@@ -5,7 +5,7 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { Segment } from "../contract/template.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";

@@ -4,7 +4,7 @@ import { PassThrough, Readable, type Writable } from "node:stream";
 import type { DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Operation } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
 import type { Failure } from "../errors/error-exit.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";

@@ -1,0 +1,114 @@
+/** From one rule of google.api.http on an RPC to an operation. */
+import { type DescField, type DescMessage, type DescService, getOption } from "@bufbuild/protobuf";
+import type { HttpRule } from "../gen/google/api/http_pb.ts";
+import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
+import { isInteger } from "../validation/value-rules.ts";
+import { deprecationOf } from "./deprecation.ts";
+import { isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
+import { headersIn } from "./headers.ts";
+import type { Body, Operation, Verb } from "./operation.ts";
+import { idOf } from "./operation-ids.ts";
+import { patchMask } from "./patch.ts";
+import { ensureServed, ensureWhole } from "./served.ts";
+import { type Stream, streamOf } from "./stream.ts";
+import { linkTo, parseTemplate, showTemplate } from "./template.ts";
+import { verbOf } from "./verb.ts";
+
+/** @throws Error when the rule, or an annotation of the RPC, asks for what can't be served */
+export function operationOf(service: DescService, method: Operation["method"], rule: HttpRule): Operation {
+  const verb = verbOf(rule);
+  const { input, output } = method;
+  const annotated = getOption(method, operationOption);
+  const segments = parseTemplate(rule.pattern.value as string, input);
+  const params = segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+  ensureWhole(input, "request");
+  const headers = headersIn(input.fields);
+  const inHeaders = headers.map(({ field }) => field);
+  const mask = input.fields.find(isUpdateMask);
+  const taken = new Set([...params, ...inHeaders, mask]);
+  const free = input.fields.filter((field) => !taken.has(field));
+  const body = bodyOf(rule, verb, free);
+  const updateMask = verb === "PATCH" ? patchMask(mask, body) : undefined;
+  // A PUT without it changes all of its resource.
+  if (mask && !updateMask && (verb !== "PUT" || body?.kind !== "field"))
+    throw new Error(`only a PATCH fills ${mask.name}`);
+  const query = body?.kind === "all" ? [] : free.filter((field) => field !== body?.field && !isOutputOnly(field));
+  for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
+  const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
+  const stream = method.methodKind === "server_streaming" ? streamOf(method, query) : undefined;
+  const record = recordOf(response, stream ? undefined : output);
+  const idFilter = annotated.idFilter ? named(annotated.idFilter, query, "id_filter") : undefined;
+  if (idFilter && (verb !== "GET" || idFilter.fieldKind !== "list" || !listed(response)))
+    throw new Error("id_filter needs a GET of a list of messages, and a repeated parameter");
+  const successStatus = annotated.successStatus || 200;
+  // 205 is about a form that is empty again.
+  if (!/^2\d\d$/.test(`${successStatus}`) || successStatus === 205)
+    throw new Error(`success_status can't be ${successStatus}`);
+  if (stream && (verb !== "GET" || response || successStatus !== 200))
+    throw new Error("a stream needs a GET, without response_body and another status");
+  if (annotated.acceptsEmptyMask && !mask) throw new Error("accepts_empty_mask needs an update_mask in the request");
+  if (annotated.location && !record) throw new Error("location needs an answer with one record");
+  if (annotated.location && record) parseTemplate(annotated.location, record);
+  for (const field of [...free, ...inHeaders]) ensureServed(field, true);
+  const unclampable = free.find((field) => isClamped(field) && !(field.scalar && isInteger(field.scalar)));
+  if (unclampable) throw new Error(`${unclampable.name} is clamped, which only an integer can be`);
+  const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
+  for (const whole of wholes) ensureWhole(whole, "answer");
+  for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
+  return {
+    id: idOf(method, verb, mask !== undefined),
+    service,
+    method,
+    tag: getOption(service, tag) || service.name,
+    verb,
+    path: showTemplate(segments),
+    segments,
+    params,
+    query,
+    requestHeaders: headers.filter(({ field }) => !isOutputOnly(field)),
+    body,
+    updateMask,
+    acceptsEmptyMask: annotated.acceptsEmptyMask,
+    stream,
+    response,
+    record,
+    idFilter,
+    responseHeaders: headersIn((idFilter ? listed(response) : record)?.fields ?? []),
+    paging: pagingOf(query, output.fields),
+    successStatus,
+    location: annotated.location && record ? linkTo(annotated.location, record) : undefined,
+    deprecation: deprecationOf(annotated.deprecation, method),
+    errors: annotated.errors,
+    scope: getOption(method, scope),
+  };
+}
+
+/** Of a response of a stream no more is told than its data. */
+const toldBy = (stream: Stream | undefined, output: DescMessage): readonly DescField[] =>
+  stream?.data.flatMap(({ field }) => field ?? output.fields) ?? output.fields;
+
+const recordOf = (response: DescField | undefined, whole: DescMessage | undefined): DescMessage | undefined =>
+  response ? (response.fieldKind === "message" ? response.message : undefined) : whole;
+
+const listed = (response: DescField | undefined): DescMessage | undefined =>
+  response?.fieldKind === "list" ? response.message : undefined;
+
+function bodyOf(rule: HttpRule, verb: Verb, free: readonly DescField[]): Body | undefined {
+  if (rule.body === "") return undefined;
+  if (verb === "GET" || verb === "DELETE") throw new Error(`${verb} can't have a body`);
+  return rule.body === "*" ? { kind: "all", fields: free } : { kind: "field", field: named(rule.body, free, "body") };
+}
+
+function pagingOf(query: readonly DescField[], output: readonly DescField[]): Operation["paging"] {
+  const pageToken = query.find(({ name }) => name === "page_token");
+  const nextPageToken = output.find(({ name }) => name === "next_page_token");
+  return pageToken && nextPageToken ? { pageToken, nextPageToken } : undefined;
+}
+
+const isQueryable = ({ fieldKind, message }: DescField): boolean => fieldKind !== "map" && message === undefined;
+
+function named(name: string, fields: readonly DescField[], option: string): DescField {
+  const field = fields.find((candidate) => candidate.name === name);
+  if (!field) throw new Error(`${option} names "${name}", which is no free field`);
+  return field;
+}

@@ -1,0 +1,80 @@
+/** An HTTP operation: one verb on one path, and how a request and its answer are told by the messages of an RPC. */
+import type {
+  DescField,
+  DescMessage,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+} from "@bufbuild/protobuf";
+import type { Stream } from "./stream.ts";
+import type { Segment } from "./template.ts";
+
+export type Verb = "GET" | "PUT" | "POST" | "DELETE" | "PATCH";
+
+/** A field that travels as a header. */
+export interface HeaderField {
+  /** As annotated, but for those that mean something here: "if-match" is "If-Match". */
+  readonly name: string;
+  readonly field: DescField;
+}
+
+/** Where the request's body goes: to one field, or to all fields that nothing else fills. */
+export type Body =
+  | { readonly kind: "field"; readonly field: DescField }
+  | { readonly kind: "all"; readonly fields: readonly DescField[] };
+
+/** When an operation ends, and what to call instead. */
+export interface Deprecation {
+  readonly deprecatedAt: Date;
+  readonly sunsetAt: Date;
+  /** Fills the path parameters of a request into the link to the successor. */
+  readonly successor: ((request: object) => string) | undefined;
+  /** The link as annotated, such as "/books?isbn={isbn}". Empty when there is none. */
+  readonly successorTemplate: string;
+}
+
+/** One verb on one path, and the RPC behind it. */
+export interface Operation {
+  /**
+   * Unique within the service, and in a document made so: the RPC's name, with another verb than the first binding's behind it,
+   * and a number where several are alike. Where an Update has a mask, its PUT replaces and its PATCH updates.
+   */
+  readonly id: string;
+  readonly service: DescService;
+  readonly method: DescMethodUnary | DescMethodServerStreaming;
+  readonly tag: string;
+  readonly verb: Verb;
+  /** With JSON names, such as "/shelves/{shelfId}". */
+  readonly path: string;
+  readonly segments: readonly Segment[];
+  readonly params: readonly DescField[];
+  readonly query: readonly DescField[];
+  /** Fields of the request that come as headers, such as Idempotency-Key and If-Match. */
+  readonly requestHeaders: readonly HeaderField[];
+  readonly body: Body | undefined;
+  /** Present on a PATCH: the field that is told which members the merge patch names. */
+  readonly updateMask: DescField | undefined;
+  /** Whether a PATCH may name no member at all. */
+  readonly acceptsEmptyMask: boolean;
+  /** Present when the RPC streams: the answer is a stream of events, and has no record and no status but 200. */
+  readonly stream: Stream | undefined;
+  /** The field of the answer that is the body; undefined when all of the answer is. */
+  readonly response: DescField | undefined;
+  /** What the answer shows: the message of that field, or the whole answer; undefined on lists and streams. */
+  readonly record: DescMessage | undefined;
+  /** Present on a list that answers for one record where it is asked for by one value of this parameter. */
+  readonly idFilter: DescField | undefined;
+  /** Fields of the answer's record that are sent as headers, such as ETag. Empty without a record, be it the only one listed. */
+  readonly responseHeaders: readonly HeaderField[];
+  /** Present on a list with pages: the parameter for the token, and the answer's field with the next one. */
+  readonly paging: { readonly pageToken: DescField; readonly nextPageToken: DescField } | undefined;
+  /** 200 unless annotated. With 204 the answer has no body. */
+  readonly successStatus: number;
+  /** Makes the path of a created record from the record. */
+  readonly location: ((record: object) => string) | undefined;
+  readonly deprecation: Deprecation | undefined;
+  /** Reasons for failure that are particular to this operation. */
+  readonly errors: readonly string[];
+  /** What a caller must have been granted, such as "books:read"; empty when the contract does not say. */
+  readonly scope: string;
+}
