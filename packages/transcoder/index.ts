@@ -2,9 +2,18 @@
 export { filesBelow } from "./contract/files.ts";
 export type { Operation } from "./contract/operation.ts";
 export { operationsOf, type Refusal, surveyOf } from "./contract/operations.ts";
-export { createErrorExit, type ErrorOptions, type ErrorRecord, errorBody, unexplained } from "./errors/error-exit.ts";
+export type { DetailJson } from "./errors/details.ts";
+export { createErrorExit, type ErrorOptions, type ErrorRecord } from "./errors/error-exit.ts";
+export {
+  type CatalogueErrors,
+  type ErrorAnswer,
+  type ErrorDescription,
+  type Errors,
+  errorBody,
+} from "./errors/forms.ts";
 export { HttpError, UpstreamFailure } from "./errors/http-error.ts";
 export type { Catalogue } from "./errors/reasons.ts";
+export { unexplained } from "./errors/service-errors.ts";
 export { type About, openApiDocument } from "./openapi/document.ts";
 export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
 export type { Sources } from "./openapi/sources.ts";

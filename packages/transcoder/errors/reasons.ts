@@ -70,12 +70,37 @@ const GRPC: Readonly<Record<Code, readonly [status: number, meaning: string]>> =
   [Code.Unauthenticated]: [401, "The request does not have valid authentication credentials."],
 };
 
-/** The HTTP status of a gRPC code. */
-export const statusOf = (code: Code): number => GRPC[code][0];
+/** The HTTP status of a gRPC code. A number that is none of its codes counts as Unknown. */
+export const statusOf = (code: Code): number => (GRPC[code] ?? GRPC[Code.Unknown])[0];
+
+/** The gRPC code of an error that HTTP has and no service sent, such as 405. */
+export function codeOf(status: number): Code {
+  const known = BY_STATUS[status];
+  if (known !== undefined) return known;
+  return status < 500 ? Code.InvalidArgument : Code.Internal;
+}
+
+const BY_STATUS: Readonly<Record<number, Code>> = {
+  401: Code.Unauthenticated,
+  403: Code.PermissionDenied,
+  404: Code.NotFound,
+  405: Code.Unimplemented,
+  409: Code.Aborted,
+  410: Code.NotFound,
+  412: Code.FailedPrecondition,
+  429: Code.ResourceExhausted,
+  499: Code.Canceled,
+  501: Code.Unimplemented,
+  502: Code.Unknown,
+  503: Code.Unavailable,
+  504: Code.DeadlineExceeded,
+};
 
 /** As in google.rpc.Code: NOT_FOUND. */
 export const nameOf = (code: Code): string =>
-  code === Code.Canceled ? "CANCELLED" : Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+  code === Code.Canceled
+    ? "CANCELLED"
+    : (Code[code] ?? "Unknown").replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 
 const byGrpcCode: readonly Reason[] = Object.entries(GRPC).map(([code, [status, meaning]]) => ({
   code: nameOf(Number(code)),

@@ -3,7 +3,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { isOutputOnly } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { excerpt, joinFirst } from "../validation/excerpt.ts";
+import { excerpt, firstOf, joinFirst } from "../validation/excerpt.ts";
 import { HttpError } from "./http-error.ts";
 
 /** The parts of a request, in the order in which they are checked. */
@@ -33,11 +33,14 @@ export function violationError(
     const problem = violation.message.replace(/^value /, "");
     const isPageToken = operation.paging !== undefined && steps[0]?.field === operation.paging.pageToken;
     const code = isPageToken ? "INVALID_PAGE_TOKEN" : CODES[part];
-    return [{ part, code, sentence: path === "" ? problem : `${path}: ${problem}` }];
+    const sentence = path === "" ? problem : `${path}: ${problem}`;
+    return [{ part, code, sentence, violation: { field: path, description: problem } }];
   });
   for (const part of parts) {
     const here = located.filter((one) => one.part === part);
-    if (here[0]) return new HttpError(here[0].code, joinFirst(here.map(({ sentence }) => sentence)));
+    if (!here[0]) continue;
+    const message = joinFirst(here.map(({ sentence }) => sentence));
+    return new HttpError(here[0].code, message, {}, undefined, firstOf(here.map((one) => one.violation)));
   }
   return undefined;
 }

@@ -24,18 +24,19 @@ const added = await post(book);
 deepEqual([added.status, added.headers.get("location"), added.text], [201, "/books/9007199254740993", book]);
 equal((await ask("/books/9007199254740993")).text, book);
 
-const codeOf = async (answer) => {
+/** Of a google.rpc.Status: the reason of the transcoder's own errors is in its details. */
+const errorOf = async (answer) => {
   const { status, text } = await answer;
-  const record = JSON.parse(text);
-  equal(record.status, status);
-  return [status, record.code, record.message];
+  const { code, message, details } = JSON.parse(text);
+  return [status, details[0]?.reason ?? code, message];
 };
-deepEqual(await codeOf(ask("/books/7")), [404, "NOT_FOUND", "There is no book 7."]);
-deepEqual(await codeOf(ask("/books/x")), [400, "INVALID_ID", "isbn: must be an integer"]);
-deepEqual(await codeOf(post('{"isbn":0,"title":"a"}')), [400, "VALIDATION_FAILED", "isbn: must be greater than 0"]);
-equal(await codeOf(post('{"isbn":1,"isbn":1}')).then(([, code]) => code), "MALFORMED_JSON");
-equal(await codeOf(ask("/shelves")).then(([, code]) => code), "ROUTE_NOT_FOUND");
-equal(await codeOf(ask("/books", { method: "PUT" })).then(([, code]) => code), "METHOD_NOT_ALLOWED");
+const reasonOf = async (answer) => (await errorOf(answer))[1];
+deepEqual(await errorOf(ask("/books/7")), [404, 5, "There is no book 7."]);
+deepEqual(await errorOf(ask("/books/x")), [400, "INVALID_ID", "isbn: must be an integer"]);
+deepEqual(await errorOf(post('{"isbn":0,"title":"a"}')), [400, "VALIDATION_FAILED", "isbn: must be greater than 0"]);
+equal(await reasonOf(post('{"isbn":1,"isbn":1}')), "MALFORMED_JSON");
+equal(await reasonOf(ask("/shelves")), "ROUTE_NOT_FOUND");
+equal(await reasonOf(ask("/books", { method: "PUT" })), "METHOD_NOT_ALLOWED");
 equal((await ask("/books/1%")).status, 400);
 
 const document = JSON.parse((await ask("/openapi.json")).text);

@@ -1,50 +1,6 @@
-/** Components that no message describes: the records of errors, and headers. */
-import { errorBody } from "../errors/error-exit.ts";
-import type { Reason } from "../errors/reasons.ts";
+/** Headers that no message describes. */
 import { REQUEST_ID_PATTERN } from "../request/request-id.ts";
-import type { Errors } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
-
-/** The schemas of errors, as JSON and as problem (RFC 9457). */
-export function errorSchemas({ reasons, areAll }: Errors): JsonObject {
-  const members: JsonObject = {
-    code: {
-      type: "string",
-      description: "What went wrong, for programs. It never changes its meaning.",
-      [areAll ? "enum" : "examples"]: reasons.map(({ code }) => code),
-    },
-    message: { type: "string", description: "What was wrong and where, for people." },
-    status: { type: "integer", description: "The HTTP status code.", minimum: 400, maximum: 599 },
-  };
-  return {
-    Error: {
-      description: `The answer to a request that failed.\n\n${list(reasons)}`,
-      type: "object",
-      properties: members,
-      required: ["code", "message", "status"],
-      additionalProperties: false,
-    },
-    Problem: {
-      description: "An error as a problem (RFC 9457), sent when the header Accept names its media type.",
-      type: "object",
-      properties: {
-        type: { type: "string", const: "about:blank" },
-        title: { type: "string", description: "The name of the status code." },
-        detail: { type: "string", description: "The same as message." },
-        ...members,
-      },
-      required: ["type", "title", "detail", "status", "code", "message"],
-      additionalProperties: false,
-      examples: reasons.slice(0, 1).map(asProblem),
-    },
-  };
-}
-
-const asProblem = ({ code, meaning, status }: Reason): JsonObject =>
-  JSON.parse(errorBody({ code, message: meaning, status }, true).body);
-
-const list = (reasons: readonly Reason[]): string =>
-  reasons.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join("\n");
 
 /** The headers of answers. Required ones are on every answer that lists them. Mocks send the examples. */
 export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObject => ({

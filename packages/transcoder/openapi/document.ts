@@ -5,7 +5,8 @@ import type { Operation } from "../contract/operation.ts";
 import { parseTemplate, type Segment } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
-import { commonHeaders, errorSchemas } from "./common.ts";
+import { commonHeaders } from "./common.ts";
+import { errorBodies } from "./error-bodies.ts";
 import { errorsOf, type Failure, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
@@ -53,11 +54,11 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   };
   const { operations, docs } = sources;
   const errors = errorsOf(sources);
-  const ofErrors = errorSchemas(errors);
-  const schemas = createSchemas(sources, Object.keys(ofErrors));
+  const bodies = errorBodies(errors);
+  const schemas = createSchemas(sources, Object.keys(bodies.schemas));
   const { title, version, description, license, contact, url = "", basePath, everywhere = NOTHING } = about;
   const common = {
-    areAll: errors.areAll,
+    errorBodies: bodies,
     asksCallers: sources.security !== undefined,
     headers: Object.keys(everywhere.headers),
   };
@@ -91,10 +92,13 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
       ]),
     ),
     components: {
-      schemas: { ...schemas.components(), ...ofErrors },
+      schemas: { ...schemas.components(), ...bodies.schemas },
       responses: failureResponses(described, common),
       parameters,
-      examples: failureExamples(described.flatMap(({ failures }) => failures)),
+      examples: failureExamples(
+        described.flatMap(({ failures }) => failures),
+        bodies,
+      ),
       headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
       securitySchemes: sources.security,
     },

@@ -4,11 +4,11 @@ import { eventFormats } from "../response/events.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 
-/** The content of an answer that streams, by media type. */
-export function eventContent({ id, data }: Stream, schemas: Schemas): JsonObject {
+/** The content of an answer that streams, by media type. `error` is the schema of what ends it, where that is known. */
+export function eventContent({ id, data }: Stream, schemas: Schemas, error: JsonObject | undefined): JsonObject {
   const kinds = data.map(({ message }) => schemas.message(message, "output"));
   const hasEvent = data.some(({ event }) => event);
-  const value: JsonObject = { anyOf: [...kinds, { $ref: "#/components/schemas/Error" }] };
+  const value: JsonObject = { anyOf: error ? [...kinds, error] : kinds };
   const item = (dataSchema: JsonObject): JsonObject => ({
     type: "object",
     properties: {

@@ -9,13 +9,13 @@ import type { Sources } from "./sources.ts";
 export interface Errors {
   /** In the order of the catalogue. */
   readonly reasons: readonly Reason[];
-  /** Whether there are no others. Without a catalogue services may give any reason. */
-  readonly areAll: boolean;
+  /** Of their bodies. Records have the reasons of a catalogue and no others; otherwise services may give any reason. */
+  readonly form: "record" | "status" | "problem" | "unknown";
 }
 
-export const errorsOf = ({ reasons, docs }: Pick<Sources, "reasons" | "docs">): Errors => ({
+export const errorsOf = ({ reasons, errors, docs }: Pick<Sources, "reasons" | "errors" | "docs">): Errors => ({
   reasons: reasonsOf(reasons, docs),
-  areAll: reasons !== undefined,
+  form: reasons ? "record" : (errors ?? "status"),
 });
 
 /** Codes by which this package and its services speak of what HTTP has in common, as far as the catalogue has them. */
@@ -51,14 +51,14 @@ export interface Failure {
 export function failuresOf(
   operation: Operation,
   { deprecation, security }: Pick<Sources, "deprecation" | "security">,
-  { reasons: all, areAll }: Errors,
+  { reasons: all, form }: Errors,
   more: readonly string[] = [],
 ): Failure[] {
   const { params, paging, body, errors } = operation;
   const has = (header: string) => operation.requestHeaders.some(({ name }) => name === header);
   const when = (condition: unknown, ...codes: string[]) => (condition ? codes : []);
   const ofHttp = [...ANYWHERE, ...more];
-  const ofGrpc = when(!areAll, ...codeNamed.keys());
+  const ofGrpc = when(form !== "record", ...codeNamed.keys());
   const codes = new Set([
     ...ofHttp,
     ...errors,

@@ -59,7 +59,7 @@ test("enums and messages of one name are told apart", () => {
     v2: shop("message Book { string title = 1; }", get("new", "Empty", "Book")),
   });
   const { schemas } = document.components;
-  expect(Object.keys(schemas)).toEqual(["Book", "Order", "State", "v1.Order.State", "v2.Book", "Error", "Problem"]);
+  expect(Object.keys(schemas)).toEqual(["Book", "Order", "State", "v1.Order.State", "v2.Book", "Status", "Problem"]);
   expect(schemas.State).toMatchObject({ enum: ["book"] });
   expect(schemas.Order?.properties).toEqual({ state: { $ref: "#/components/schemas/v1.Order.State" } });
   expect(schemaOf(document, "/new")).toEqual({ $ref: "#/components/schemas/v2.Book" });
@@ -79,17 +79,20 @@ test("a patch has a name of its own, also beside a message that is called like o
   expect(schemas["v1.Book-patch"]?.properties).toHaveProperty("title");
 });
 
-test("messages that are called Error and Problem don't take the place of those that failures are told with", () => {
+test("messages that are called Status and Problem don't take the place of those that failures are told with", () => {
   const document = documentOf({
-    v1: shop("message Error { string line = 1; Problem problem = 2; } message Problem {}", get("a", "Empty", "Error")),
+    v1: shop(
+      "message Status { string line = 1; Problem problem = 2; } message Problem {}",
+      get("a", "Empty", "Status"),
+    ),
   });
-  expect(schemaOf(document, "/a")).toEqual({ $ref: "#/components/schemas/v1.Error" });
+  expect(schemaOf(document, "/a")).toEqual({ $ref: "#/components/schemas/v1.Status" });
   const { schemas } = document.components;
-  expect(schemas["v1.Error"]?.properties).toEqual({
+  expect(schemas["v1.Status"]?.properties).toEqual({
     line: { type: "string" },
     problem: { $ref: "#/components/schemas/v1.Problem" },
   });
-  expect(schemas.Error?.properties).toHaveProperty("code");
+  expect(schemas.Status?.properties).toHaveProperty("code");
   expect(schemas.Problem?.properties).toHaveProperty("detail");
 });
 

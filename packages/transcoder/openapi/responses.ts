@@ -2,8 +2,9 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
-import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
+import { JSON_TYPE } from "../policy/media.ts";
 import { mayBeNull } from "../response/encode.ts";
+import type { ErrorBodies } from "./error-bodies.ts";
 import { eventContent } from "./events.ts";
 import type { Failure } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
@@ -18,8 +19,7 @@ const ALWAYS = ["X-Request-Id", "API-Version", "X-Content-Type-Options", "Cache-
 
 /** What holds for all responses. */
 export interface Common {
-  /** Whether there are no other errors than those of the catalogue. */
-  readonly areAll: boolean;
+  readonly errorBodies: ErrorBodies;
   /** Whether callers are asked who they are. */
   readonly asksCallers: boolean;
   /** The names of headers that are on every answer, beside the transcoder's own. */
@@ -44,7 +44,7 @@ export function responsesOf(
         ...headers(...ALWAYS, ...common.headers, ...successHeaders(operation)),
         ...listedHeaders(operation, schemas),
       },
-      content: contentOf(operation, schemas),
+      content: contentOf(operation, schemas, common),
       links,
     },
     ...(isConditional(operation) ? { 304: notModified(operation, common) } : {}),
@@ -89,8 +89,8 @@ function ownHeader(field: DescField, schemas: Schemas): JsonObject {
   return { description, schema };
 }
 
-function contentOf(operation: Operation, schemas: Schemas): JsonObject | undefined {
-  if (operation.stream) return eventContent(operation.stream, schemas);
+function contentOf(operation: Operation, schemas: Schemas, { errorBodies }: Common): JsonObject | undefined {
+  if (operation.stream) return eventContent(operation.stream, schemas, errorBodies.inStream);
   return operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } };
 }
 
@@ -152,15 +152,6 @@ export const failureResponses = (
   );
 
 function failureResponse({ status, reasons }: Failure, common: Common, more: readonly string[]): JsonObject {
-  const schema = {
-    allOf: [refer("schemas", "Error")],
-    type: "object",
-    properties: {
-      status: { type: "integer", const: status },
-      code: { type: "string", [common.areAll ? "enum" : "examples"]: reasons.map(({ code }) => code) },
-    },
-  };
-  const examples = Object.fromEntries(reasons.map(({ code }) => [code, refer("examples", code)]));
   return {
     description: reasons.map(({ code, meaning }) => `- \`${code}\`: ${meaning}`).join("\n"),
     headers: headers(
@@ -170,15 +161,14 @@ function failureResponse({ status, reasons }: Failure, common: Common, more: rea
       ...(common.asksCallers && (status === 401 || status === 403) ? ["WWW-Authenticate"] : []),
       ...more,
     ),
-    // A problem holds the same members.
-    content: { [JSON_TYPE]: { schema, examples }, [PROBLEM_TYPE]: { schema: refer("schemas", "Problem") } },
+    content: common.errorBodies.contentOf(status, reasons),
   };
 }
 
-/** The examples that the responses refer to: each error as it is sent; real messages also say where. */
-export const failureExamples = (failures: readonly Failure[]): JsonObject =>
-  Object.fromEntries(
-    failures
-      .flatMap(({ reasons }) => reasons)
-      .map(({ code, status, meaning }) => [code, { value: { code, message: meaning, status } }]),
-  );
+/** The examples that the responses refer to. */
+export const failureExamples = (failures: readonly Failure[], { exampleOf }: ErrorBodies): JsonObject =>
+  exampleOf
+    ? Object.fromEntries(
+        failures.flatMap(({ reasons }) => reasons).map((reason) => [reason.code, { value: exampleOf(reason) }]),
+      )
+    : {};

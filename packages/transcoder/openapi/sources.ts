@@ -8,6 +8,8 @@ export interface Sources {
   readonly operations: readonly Operation[];
   /** The catalogue of errors: an enum whose values carry the option `error`. */
   readonly reasons?: DescEnum | undefined;
+  /** Without a catalogue: the form of errors. "status", a google.rpc.Status, by default; nothing is said of an unknown one. */
+  readonly errors?: "status" | "problem" | "unknown" | undefined;
   /** The comments of the contract by full name. */
   readonly docs: Readonly<Record<string, string>>;
   /** The files of the contract and all below them, where predefined rules are found. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Body, Operation } from "../contract/operation.ts";
-import { HttpError } from "../errors/http-error.ts";
+import { fieldError, HttpError } from "../errors/http-error.ts";
 import { PARTS, type RequestPart, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
@@ -91,7 +91,7 @@ function headerReader({ requestHeaders }: Operation): ReadPart {
       try {
         (message as unknown as Record<string, unknown>)[field.localName] = read(textOf(String(value)));
       } catch (error) {
-        throw error instanceof SchemaError ? new HttpError("INVALID_HEADER", `${name}: ${error.message}`) : error;
+        throw error instanceof SchemaError ? fieldError("INVALID_HEADER", name, error.message) : error;
       }
     }
   };
@@ -106,7 +106,10 @@ function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boole
     try {
       assign(message, json, { strict, jsonNamesOnly });
     } catch (error) {
-      throw error instanceof SchemaError ? new HttpError(error.code, error.sentence) : error;
+      if (!(error instanceof SchemaError)) throw error;
+      throw error.path === ""
+        ? new HttpError(error.code, error.sentence)
+        : fieldError(error.code, error.path, error.message);
     }
   };
 }

@@ -1,7 +1,7 @@
 /** Paths, and how their parameters become fields. */
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError } from "../errors/http-error.ts";
+import { fieldError } from "../errors/http-error.ts";
 import { valueRules } from "../validation/range.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -48,7 +48,7 @@ export function pathReader({ segments }: Operation, basePath: string): ReadPath 
           part.includes("%") ? decodeURIComponent(part) : part,
         );
       } catch (error) {
-        throw error instanceof SchemaError ? new HttpError("INVALID_ID", `${field.jsonName}: ${error.message}`) : error;
+        throw error instanceof SchemaError ? fieldError("INVALID_ID", field.jsonName, error.message) : error;
       }
     }
   };

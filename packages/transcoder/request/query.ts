@@ -2,7 +2,7 @@
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError } from "../errors/http-error.ts";
+import { fieldError, HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { valueRules } from "../validation/range.ts";
 import { enumFromJson, scalarFromText } from "./scalars.ts";
@@ -52,10 +52,10 @@ export function queryReader({ query, paging, stream }: Operation, jsonNamesOnly:
       const field = known.get(name);
       const read = field && readers.get(field);
       if (!read) {
-        if (strict) throw new HttpError("UNKNOWN_FIELD", `${excerpt(name)}: is not known here`);
+        if (strict) throw fieldError("UNKNOWN_FIELD", excerpt(name), "is not known here");
         continue;
       }
-      const wrong = (problem: string, code = "INVALID_QUERY") => new HttpError(code, `${name}: ${problem}`);
+      const wrong = (problem: string, code = "INVALID_QUERY") => fieldError(code, name, problem);
       const before = seen.get(field);
       if (before !== undefined && before !== name) throw wrong(givenAs(before));
       if (before !== undefined && field.fieldKind !== "list") throw wrong("must not be given twice");

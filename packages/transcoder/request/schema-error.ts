@@ -17,6 +17,11 @@ export class SchemaError extends Error {
     return this.#path === "" ? `The body ${this.message}` : `${this.#path}: ${this.message}`;
   }
 
+  /** Where the value is; empty where no step leads to it. */
+  get path(): string {
+    return this.#path;
+  }
+
   under(step: string): this {
     this.#path = this.#path === "" || this.#path.startsWith("[") ? step + this.#path : `${step}.${this.#path}`;
     return this;

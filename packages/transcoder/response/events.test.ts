@@ -12,6 +12,7 @@ const [serverSentEvents, linesOfJson] = eventFormats as [(typeof eventFormats)[0
 const service = serviceOf(compileNews(), "foreign.news.v1.NewsService");
 const [watch, count] = operationsOf(service);
 const read = eventReader(watch?.stream as Stream);
+const gone = (message: string) => ({ json: JSON.stringify({ code: "A", message, status: 410 }), isRecord: true });
 const tell = (init: object) => read(create(watch?.method.output as never, init as never) as Message);
 
 /** All kinds of characters that end a line somewhere, or mean something in an event. */
@@ -71,7 +72,7 @@ describe("server-sent events", () => {
     );
     expect(serverSentEvents.head).toBe("retry: 3000\n\n");
     expect(serverSentEvents.heartbeat("p1")).toBe(": heartbeat\n\n");
-    expect(serverSentEvents.error({ code: "A", message: "b\nc", status: 410 }, "p1")).toBe(
+    expect(serverSentEvents.error(gone("b\nc"), "p1")).toBe(
       'event: error\ndata: {"code":"A","message":"b\\nc","status":410}\n\n',
     );
   });
@@ -135,7 +136,7 @@ describe("lines of JSON", () => {
     expect(linesOfJson.event(tell({ place: "p2" }), "p2")).toBe('{"id":"p2"}\n');
     expect(linesOfJson.heartbeat("p1")).toBe('{"id":"p1"}\n');
     expect(linesOfJson.heartbeat("")).toBe("{}\n");
-    expect(linesOfJson.error({ code: "A", message: "b\u2028", status: 410 }, "p1")).toBe(
+    expect(linesOfJson.error(gone("b\u2028"), "p1")).toBe(
       '{"id":"p1","event":"error","data":{"code":"A","message":"b\\u2028","status":410}}\n',
     );
   });

@@ -1,7 +1,6 @@
 /** From the responses of a streaming RPC to the text of events: Server-Sent Events, or lines of JSON. */
 import { isFieldSet, type Message } from "@bufbuild/protobuf";
 import type { EventData, Stream } from "../contract/stream.ts";
-import type { ErrorRecord } from "../errors/error-exit.ts";
 import { contentOf, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
@@ -22,7 +21,15 @@ export interface EventFormat {
   /** Shows that the connection lives. */
   readonly heartbeat: (lastId: string) => string;
   /** The last of a stream that failed. */
-  readonly error: (record: ErrorRecord, lastId: string) => string;
+  readonly error: (error: LastWord, lastId: string) => string;
+}
+
+/** The error with which a stream ends that had begun. */
+export interface LastWord {
+  /** JSON text in one line. */
+  readonly json: string;
+  /** Whether it is a record of a catalogue or of one's own, and not a google.rpc.Status. */
+  readonly isRecord: boolean;
 }
 
 /** How long a reader waits before it reconnects, in milliseconds. */
@@ -40,7 +47,7 @@ const serverSentEvents: EventFormat = {
       ? `${HEARTBEAT}${field("id", id)}\n`
       : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
   heartbeat: () => `${HEARTBEAT}\n`,
-  error: (record) => `event: error\ndata: ${oneLine(JSON.stringify(record))}\n\n`,
+  error: ({ json }) => `event: error\ndata: ${oneLine(json)}\n\n`,
 };
 
 const line = (lastId: string, name: string, data: string | undefined): string => {
@@ -58,7 +65,9 @@ const linesOfJson: EventFormat = {
   head: "",
   event: ({ name, data }, lastId) => line(lastId, name, data),
   heartbeat: (lastId) => line(lastId, "", undefined),
-  error: (record, lastId) => line(lastId, "error", oneLine(JSON.stringify(record))),
+  // A google.rpc.Status comes as grpc-gateway sends it.
+  error: ({ json, isRecord }, lastId) =>
+    isRecord ? line(lastId, "error", oneLine(json)) : `{"error":${oneLine(json)}}\n`,
 };
 
 /** The one that is taken where the header Accept has no preference goes first. */

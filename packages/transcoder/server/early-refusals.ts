@@ -2,13 +2,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Operation } from "../contract/operation.ts";
 import { operationsOf } from "../contract/operations.ts";
-import { createErrorExit, errorBody } from "../errors/error-exit.ts";
+import { errorForms } from "../errors/forms.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders } from "../policy/deprecation.ts";
 import { wantsProblem } from "../policy/media.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { commonHeaders } from "./common-headers.ts";
-import { NOT_STORED } from "./error-answers.ts";
+import { filesOf, NOT_STORED } from "./error-answers.ts";
 import { operationFinder } from "./operation-finder.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 
@@ -33,11 +33,11 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
   const operations = services.flatMap(({ desc }) => operationsOf(desc));
   const find = operationFinder(operations, basePath);
   const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath)]));
-  const { record, headers } = createErrorExit(errors)(error, "");
+  const { failureOf, form } = errorForms(errors, () => filesOf(options));
   const answers = [false, true].map((asProblem) => {
-    const { type, body } = errorBody(record, asProblem);
+    const { status, headers, type, body } = form(failureOf(error, ""), asProblem);
     const about = { "content-type": `${type}; charset=utf-8`, "content-length": `${Buffer.byteLength(body)}` };
-    return { body, headers: { ...NOT_STORED, ...headers, ...about } };
+    return { status, body, headers: { ...NOT_STORED, ...headers, ...about } };
   });
 
   function refuse(request: IncomingMessage, response: ServerResponse, operation: Operation): void {
@@ -45,7 +45,7 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
     const id = requestIdOf(given, traceparent, random);
     const { vary, ...more } = moreHeaders?.(request) ?? {};
     const answer = answers[wantsProblem(request) ? 1 : 0] as (typeof answers)[number];
-    response.writeHead(record.status, {
+    response.writeHead(answer.status, {
       ...commonHeaders(id, apiVersion),
       ...endings.get(operation)?.(request.url ?? ""),
       ...more,

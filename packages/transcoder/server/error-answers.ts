@@ -1,14 +1,17 @@
 /** Answers to what went wrong, to a request or on a bare socket. */
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
-import { createErrorExit, type ErrorRecord, errorBody, type Failure } from "../errors/error-exit.ts";
+import type { ErrorRecord, Failure } from "../errors/error-exit.ts";
+import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { newRequestId } from "../request/request-id.ts";
+import type { LastWord } from "../response/events.ts";
 import { commonHeaders } from "./common-headers.ts";
 import { isGone, writeResponse } from "./node-http.ts";
-import { type ServerOptions, serverDefaults } from "./options.ts";
+import { type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -26,10 +29,14 @@ export const NOT_STORED = { "cache-control": "no-store" };
 const levelOf = ({ status, code }: ErrorRecord) =>
   status < 500 || status === 501 || code === "OVERLOADED" ? "debug" : status <= 502 ? "error" : "warn";
 
-export function errorAnswers(options: ServerOptions) {
+/** The types that details of errors may have. */
+export const filesOf = ({ services = [] }: Partial<TranscoderOptions>) =>
+  filesBelow(services.map(({ desc }) => desc.file));
+
+export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>) {
   const { apiVersion, errors, random } = serverDefaults(options);
-  const failureOf = createErrorExit(errors);
-  /** What the caller is told of whatever was thrown, which the log tells in full. */
+  const { failureOf, form } = errorForms(errors, () => filesOf(options));
+  /** What the caller may know of whatever was thrown, which the log tells in full. */
   const tell = (error: unknown, request: FastifyRequest, reply: FastifyReply): Failure => {
     const failure = failureOf(error, request.id);
     const { record } = failure;
@@ -37,19 +44,23 @@ export function errorAnswers(options: ServerOptions) {
     return failure;
   };
   return {
-    tell,
+    /** What a stream ends with that had begun, as JSON text. */
+    last: (error: unknown, request: FastifyRequest, reply: FastifyReply): LastWord => ({
+      json: jsonOf(form(tell(error, request, reply), false)),
+      isRecord: typeof errors !== "string",
+    }),
     /** To a request, whatever was thrown; Fastify's error handler. */
     send(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-      const { record, headers } = tell(error, request, reply);
-      const { type, body } = errorBody(record, wantsProblem(request));
+      const failure = tell(error, request, reply);
+      const { status, headers, type, body } = form(failure, wantsProblem(request));
       varyByAccept(reply);
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
       if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
       // Known before the operation is asked for: sizes and `Host` are judged sooner.
       const ending =
-        record.code !== "ROUTE_NOT_FOUND" && request.routeOptions.config.endingHeaders?.(request.originalUrl);
+        failure.record.code !== "ROUTE_NOT_FOUND" && request.routeOptions.config.endingHeaders?.(request.originalUrl);
       return reply
-        .code(record.status)
+        .code(status)
         .headers({ ...(ending || undefined), ...NOT_STORED, ...headers })
         .type(type)
         .send(body);
@@ -57,11 +68,14 @@ export function errorAnswers(options: ServerOptions) {
     /** To what never became a request. */
     refuse(error: HttpError, socket: Duplex) {
       const requestId = newRequestId(random);
-      const { record, headers } = failureOf(error, requestId);
-      const { type, body } = errorBody(record, false);
+      const { status, headers, type, body } = form(failureOf(error, requestId), false);
       // Once its fields can be read, the answer depends on them.
       const common = { ...commonHeaders(requestId, apiVersion), "content-type": type, vary: "Accept" };
-      writeResponse(socket, { status: record.status, headers: { ...common, ...NOT_STORED, ...headers }, body });
+      writeResponse(socket, { status, headers: { ...common, ...NOT_STORED, ...headers }, body });
     },
   };
 }
+
+/** Of a body that is JSON its text in one line; of another a string of JSON. */
+const jsonOf = ({ type, body }: ErrorAnswer): string =>
+  /[/+]json\b/.test(type) ? body.replaceAll(/[\r\n]+/g, " ") : JSON.stringify(body);

@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
-import type { ErrorOptions } from "../errors/error-exit.ts";
+import type { Errors } from "../errors/forms.ts";
 import type { About } from "../openapi/document.ts";
 import type { Sources } from "../openapi/sources.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
@@ -25,7 +25,8 @@ export interface ServerOptions {
   /** Version of the HTTP interface, sent with every answer as `API-Version`; 1.0.0 by default. */
   readonly apiVersion?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  readonly errors?: ErrorOptions | undefined;
+  /** How errors are answered; "status" by default: a google.rpc.Status with all details. */
+  readonly errors?: Errors | undefined;
   /** Milliseconds since 1970. */
   readonly clock?: (() => number) | undefined;
   /** Uniform in [0, 1). */
@@ -86,7 +87,7 @@ const LIMITS: Limits = {
 export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: ServerOptions) => ({
   apiVersion: apiVersion ?? "1.0.0",
   limits: { ...LIMITS, ...limits },
-  errors: errors ?? {},
+  errors: errors ?? ("status" as const),
   clock: clock ?? Date.now,
   random: random ?? Math.random,
 });

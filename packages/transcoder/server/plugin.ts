@@ -3,9 +3,11 @@ import type { FastifyInstance } from "fastify";
 import { fastifyPlugin } from "fastify-plugin";
 import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
+import type { Errors } from "../errors/forms.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { jsonText } from "../openapi/json.ts";
+import type { Sources } from "../openapi/sources.ts";
 import { checkSizes, hostProblem, transferProblem } from "../request/head.ts";
 import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
@@ -26,10 +28,10 @@ import { answerUnrouted } from "./unrouted.ts";
 export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
     const { limits, clock } = serverDefaults(options);
-    const { tell } = errorAnswers(options);
+    const { last } = errorAnswers(options);
     const streams = openStreams();
     const tellUnknown = logUnknownValues(app.log);
-    const common = { ...transcoderDefaults(options), limits, clock, streams, tell, tellUnknown };
+    const common = { ...transcoderDefaults(options), limits, clock, streams, last, tellUnknown };
     takeOddRequests(app);
     markArrivals(app, options);
     answerUnrouted(app);
@@ -53,16 +55,16 @@ export const transcoder = fastifyPlugin(
 );
 
 function serveDocument(app: FastifyInstance, options: TranscoderOptions): void {
-  const { openApi, services, errors } = options;
+  const { openApi, services } = options;
   if (!openApi) return;
-  const { limits, apiVersion } = serverDefaults(options);
+  const { limits, apiVersion, errors } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
   const { path = "/openapi.json", docs = {}, examples, patchExamples, security, ...about } = openApi;
   const descs = services.map(({ desc }) => desc);
   const document = openApiDocument(
     {
       operations: descs.flatMap(operationsOf),
-      reasons: errors?.catalogue?.reasons,
+      ...documentedErrors(errors),
       docs,
       files: filesBelow(descs.map(({ file }) => file)),
       examples,
@@ -75,3 +77,9 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions): void {
   const text = jsonText(document);
   app.get(basePath + path, async (_, reply) => reply.type("application/json").send(text));
 }
+
+/** What the document says of errors. Of what a function makes it can say nothing but the statuses. */
+const documentedErrors = (errors: Errors): Pick<Sources, "reasons" | "errors"> =>
+  typeof errors === "object"
+    ? { reasons: errors.catalogue.reasons }
+    : { errors: typeof errors === "string" ? errors : "unknown" };

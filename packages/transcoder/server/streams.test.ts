@@ -406,10 +406,10 @@ describe("the end", () => {
 });
 
 test("the document tells of both media types, of what events are made of, and of where readers go on", async () => {
-  const call = await start(one, { openApi: { title: "News" } });
+  const call = await start(one, { openApi: { title: "News" }, errors: "status" });
   const document = (await call("/openapi.json")).record() as { paths: Record<string, { get: unknown }> };
   expect((await new Validator().validate(structuredClone(document))).errors).toBeUndefined();
-  const value = { anyOf: ["Lent", "Returned", "Error"].map((name) => ({ $ref: `#/components/schemas/${name}` })) };
+  const value = { anyOf: ["Lent", "Returned", "Status"].map((name) => ({ $ref: `#/components/schemas/${name}` })) };
   const item = (data: object) => ({
     type: "object",
     properties: { id: { type: "string" }, event: { type: "string" }, data },

@@ -6,13 +6,12 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
-import type { Failure } from "../errors/error-exit.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";
 import { operationFor, prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { contentOf } from "../response/encode.ts";
-import { type EventFormat, eventFormats, eventReader, type StreamEvent } from "../response/events.ts";
+import { type EventFormat, eventFormats, eventReader, type LastWord, type StreamEvent } from "../response/events.ts";
 import { type After, after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import { isGone } from "./node-http.ts";
@@ -53,7 +52,7 @@ export function openStreams() {
 export interface StreamOptions extends HandlerOptions {
   readonly streams: OpenStreams;
   /** What the caller is told of a failure. */
-  readonly tell: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Failure;
+  readonly last: (error: unknown, request: FastifyRequest, reply: FastifyReply) => LastWord;
 }
 
 /** After so many milliseconds without an event a heartbeat shows that the connection is alive (WHATWG HTML, 9.2.7). */
@@ -76,7 +75,7 @@ const HEADERS = {
  * or when the server closes.
  */
 export function streamHandler(operation: Operation, stream: Stream, options: StreamOptions) {
-  const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, tell, tellUnknown } = options;
+  const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, last, tellUnknown } = options;
   const method = operation.method as DescMethodServerStreaming;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
   const eventOf = eventReader(stream, tellUnknown);
@@ -124,7 +123,7 @@ export function streamHandler(operation: Operation, stream: Stream, options: Str
     reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
     reply.send(output);
     const lastId = stream.id && stream.resume ? (contentOf(message, stream.resume) as string) : "";
-    const ways = { signal, tell: (error: unknown) => tell(error, request, reply) };
+    const ways = { signal, tell: (error: unknown) => last(error, request, reply) };
     void writeEvents(output, format, { first, events, isLate: begun === undefined, lastId, ...ways });
     return reply;
   };
@@ -156,7 +155,7 @@ export interface EventOutput {
   readonly lastId: string;
   /** Aborts when nobody reads any more, or is to. An HttpError as its reason is told to who reads. */
   readonly signal: AbortSignal;
-  readonly tell: (error: unknown) => Failure;
+  readonly tell: (error: unknown) => LastWord;
 }
 
 /** Writes events as they come, and asks for the next when there is room for it; then ends the output. */
@@ -191,7 +190,7 @@ export async function writeEvents(
   }
   stopClock();
   const last = signal.aborted ? lastWord(signal) : failure;
-  if (last !== undefined) output.write(format.error(tell(last).record, lastId));
+  if (last !== undefined) output.write(format.error(tell(last), lastId));
   output.end();
 }
 
