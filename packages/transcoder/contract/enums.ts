@@ -1,4 +1,4 @@
-/** Enum values by short names in lower case: PET_STATUS_AVAILABLE is "available". */
+/** Names of enum values: short and in lower case (PET_STATUS_AVAILABLE is "available"), or as in the contract. */
 import type { DescEnum, DescField } from "@bufbuild/protobuf";
 
 const isUnspecified = ({ number, name }: { number: number; name: string }) =>
@@ -15,6 +15,15 @@ export function enumNames(desc: DescEnum, isItem = false): [string, number][] {
     .filter((value) => !isNamed || !isUnspecified(value))
     .map(({ name, number }) => [name.slice(prefix).toLowerCase(), number]);
 }
+
+/** Name and number of each value as in proto3 JSON: the name in the contract, and the one for JSON where it has another. */
+export const fullEnumNames = ({ values }: DescEnum): [string, number][] => [
+  ...values.map(({ jsonName, number }): [string, number] => [jsonName, number]),
+  ...values.map(({ name, number }): [string, number] => [name, number]),
+];
+
+/** The enum whose one value is null in JSON. */
+export const NULL_VALUE = "google.protobuf.NullValue";
 
 /** Whether zero is a value like any other. */
 export const hasZeroName = (desc: DescEnum): boolean => enumNames(desc).some(([, number]) => number === 0);

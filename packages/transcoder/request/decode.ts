@@ -1,6 +1,6 @@
 /** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { EXACT } from "../contract/codec.ts";
 import { isOfItems } from "../contract/enums.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
@@ -8,7 +8,7 @@ import { keyRules, valueRules } from "../validation/range.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError, under } from "./schema-error.ts";
-import { parseTimestamp } from "./timestamp.ts";
+import { hasTextForm, messageFromText } from "./well-known.ts";
 
 export interface Handling {
   /** Unknown members are errors; else they are ignored. */
@@ -106,18 +106,11 @@ const notNull =
 
 function valueReader(field: DescField, output: DescMessage | undefined): Read {
   const { message, enum: enumeration, scalar } = field;
-  if (enumeration) return enumFromJson(enumeration, isOfItems(field));
+  if (enumeration) return enumFromJson(enumeration, isOfItems(field), EXACT);
   if (!message) return scalarFromJson(scalar, valueRules(field));
-  if (message.typeName === TimestampSchema.typeName) return timestamp;
+  if (hasTextForm(message)) return messageFromText(message, true);
   return messageReader(message, output);
 }
-
-const timestamp: Read = (value) => {
-  const moment = typeof value === "string" ? parseTimestamp(value) : undefined;
-  if (!moment)
-    throw new SchemaError("must be a date and time such as 2027-12-31T23:59:59Z (RFC 3339), in years 0001 to 9999");
-  return moment;
-};
 
 /** By the message that is read, then by the one that is shown. */
 const compiled = new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();

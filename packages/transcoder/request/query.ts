@@ -1,12 +1,12 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
+import { EXACT } from "../contract/codec.ts";
 import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
-import { valueRules } from "../validation/range.ts";
-import { enumFromJson, scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError } from "./schema-error.ts";
+import { textReader } from "./text.ts";
 
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
@@ -75,8 +75,7 @@ const itemsIn = (value: string, { scalar }: DescField): string[] =>
   scalar === ScalarType.STRING ? [value] : value.split(",");
 
 function valueReader(field: DescField): (text: string) => unknown {
-  const { enum: desc, scalar } = field;
-  const read = desc ? enumFromJson(desc) : scalarFromText(scalar as never, valueRules(field), isClamped(field));
+  const read = textReader(field, EXACT, isClamped(field));
   return (text) => {
     if (text === "") throw new SchemaError("must not be empty");
     return read(text);

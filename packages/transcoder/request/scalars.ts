@@ -1,7 +1,8 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { enumNames } from "../contract/enums.ts";
+import type { Codec } from "../contract/codec.ts";
+import { enumNames, fullEnumNames, NULL_VALUE } from "../contract/enums.ts";
 import { type Range, rangeOf, rangeWords } from "../validation/range.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -122,16 +123,36 @@ export function scalarFromText(type: ScalarType, rules?: Rules, clamped = false)
   }
 }
 
-/** How an enum is read, from JSON and from text alike. `isItem` as in `enumNames`. */
-export function enumFromJson(desc: DescEnum, isItem = false): FromJson {
-  const numbers = new Map<JsonValue, number>(enumNames(desc, isItem));
+/** How an enum is read from JSON. `isItem` as in `enumNames`. */
+export function enumFromJson(desc: DescEnum, isItem: boolean, codec: Codec): FromJson {
+  if (desc.typeName === NULL_VALUE) return nullValue;
+  const numbers = new Map<JsonValue, number>(codec.hasFullEnumNames ? fullEnumNames(desc) : enumNames(desc, isItem));
   const allowed = [...numbers.keys()].join(", ");
   return (value) => {
-    const number = numbers.get(value);
+    const number = numbers.get(value) ?? (codec.hasFullEnumNames ? numberIn(value, desc) : undefined);
     if (number === undefined) throw new SchemaError(`must be one of ${allowed}`);
     return number;
   };
 }
+
+/** How an enum is read from a path or a query. */
+export function enumFromText(desc: DescEnum, codec: Codec): FromText {
+  const read = enumFromJson(desc, false, codec);
+  return (text) => read(codec.hasFullEnumNames && /^-?\d{1,10}$/.test(text) ? new JsonNumber(text) : text);
+}
+
+/** An enum by its number: any of 32 bits, but in an enum that is closed (proto2) those that it has. */
+function numberIn(value: JsonValue, desc: DescEnum): number | undefined {
+  const integer = value instanceof JsonNumber ? toInteger(value.text) : undefined;
+  if (integer === undefined || integer !== BigInt.asIntN(32, integer)) return undefined;
+  const number = Number(integer);
+  return desc.open || desc.values.some((each) => each.number === number) ? number : undefined;
+}
+
+const nullValue: FromJson = (value) => {
+  if (value !== null && value !== "NULL_VALUE") throw new SchemaError("must be null");
+  return 0;
+};
 
 const PARTS = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
