@@ -6,6 +6,7 @@ import { isInteger } from "../validation/value-rules.ts";
 import { deprecationOf } from "./deprecation.ts";
 import { isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
 import { headersIn } from "./headers.ts";
+import { answersBytes, streamsAnswers, takesBytes } from "./kinds.ts";
 import type { Body, Operation, Verb } from "./operation.ts";
 import { idOf } from "./operation-ids.ts";
 import { patchMask } from "./patch.ts";
@@ -35,8 +36,10 @@ export function operationOf(service: DescService, method: Operation["method"], r
   const query = body?.kind === "all" ? [] : free.filter((field) => field !== body?.field && !isOutputOnly(field));
   for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
   const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
-  const stream = method.methodKind === "server_streaming" ? streamOf(method, query) : undefined;
-  const record = recordOf(response, stream ? undefined : output);
+  const stream = streamOf(method, query);
+  const isStreamed = streamsAnswers({ method });
+  const isBytes = answersBytes({ method, response });
+  const record = isStreamed || isBytes ? undefined : recordOf(response, output);
   const idFilter = annotated.idFilter ? named(annotated.idFilter, query, "id_filter") : undefined;
   if (idFilter && (verb !== "GET" || idFilter.fieldKind !== "list" || !listed(response)))
     throw new Error("id_filter needs a GET of a list of messages, and a repeated parameter");
@@ -44,17 +47,18 @@ export function operationOf(service: DescService, method: Operation["method"], r
   // 205 is about a form that is empty again.
   if (!/^2\d\d$/.test(`${successStatus}`) || successStatus === 205)
     throw new Error(`success_status can't be ${successStatus}`);
-  if (stream && (verb !== "GET" || response || successStatus !== 200))
-    throw new Error("a stream needs a GET, without response_body and another status");
+  if (isStreamed && successStatus !== 200) throw new Error("the status of a stream is 200");
+  if (stream && response) throw new Error("response_body and the option stream both say what of a response is sent");
   if (annotated.acceptsEmptyMask && !mask) throw new Error("accepts_empty_mask needs an update_mask in the request");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   if (annotated.location && record) parseTemplate(annotated.location, record);
-  for (const field of [...free, ...inHeaders]) ensureServed(field, true);
+  const asJson = takesBytes({ method, body }) && body?.kind === "all" ? [] : free;
+  for (const field of [...asJson, ...inHeaders]) ensureServed(field, true);
   const unclampable = free.find((field) => isClamped(field) && !(field.scalar && isInteger(field.scalar)));
   if (unclampable) throw new Error(`${unclampable.name} is clamped, which only an integer can be`);
   const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
   for (const whole of wholes) ensureWhole(whole, "answer");
-  for (const field of response ? [response] : toldBy(stream, output)) ensureServed(field, false);
+  for (const field of response ? [response] : isBytes ? [] : toldBy(stream, output)) ensureServed(field, false);
   return {
     id: idOf(method, verb, mask !== undefined),
     service,
@@ -87,7 +91,7 @@ export function operationOf(service: DescService, method: Operation["method"], r
 const toldBy = (stream: Stream | undefined, output: DescMessage): readonly DescField[] =>
   stream?.data.flatMap(({ field }) => field ?? output.fields) ?? output.fields;
 
-const recordOf = (response: DescField | undefined, whole: DescMessage | undefined): DescMessage | undefined =>
+const recordOf = (response: DescField | undefined, whole: DescMessage): DescMessage | undefined =>
   response ? (response.fieldKind === "message" ? response.message : undefined) : whole;
 
 const listed = (response: DescField | undefined): DescMessage | undefined =>

@@ -1,11 +1,5 @@
 /** An HTTP operation: one verb on one path, and how a request and its answer are told by the messages of an RPC. */
-import type {
-  DescField,
-  DescMessage,
-  DescMethodServerStreaming,
-  DescMethodUnary,
-  DescService,
-} from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Stream } from "./stream.ts";
 import type { Segment } from "./template.ts";
 
@@ -41,7 +35,7 @@ export interface Operation {
    */
   readonly id: string;
   readonly service: DescService;
-  readonly method: DescMethodUnary | DescMethodServerStreaming;
+  readonly method: DescMethod;
   readonly tag: string;
   readonly verb: Verb;
   /** With JSON names, such as "/shelves/{shelfId}". */
@@ -56,11 +50,11 @@ export interface Operation {
   readonly updateMask: DescField | undefined;
   /** Whether a PATCH may name no member at all. */
   readonly acceptsEmptyMask: boolean;
-  /** Present when the RPC streams: the answer is a stream of events, and has no record and no status but 200. */
+  /** Present where the option of that name makes events of the RPC's responses. Else a stream is of the responses as they are. */
   readonly stream: Stream | undefined;
   /** The field of the answer that is the body; undefined when all of the answer is. */
   readonly response: DescField | undefined;
-  /** What the answer shows: the message of that field, or the whole answer; undefined on lists and streams. */
+  /** What the answer shows: the message of that field, or the whole answer; undefined on lists, and where the answer streams or is bytes. */
   readonly record: DescMessage | undefined;
   /** Present on a list that answers for one record where it is asked for by one value of this parameter. */
   readonly idFilter: DescField | undefined;

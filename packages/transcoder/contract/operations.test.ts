@@ -88,14 +88,17 @@ test("what the service assigns is neither a header of requests nor a member", ()
 });
 
 const wrong: Record<string, [rpc: string, message: RegExp]> = {
-  Streams: ['rpc R(stream In) returns (Out) {option (google.api.http) = {get: "/a"};}', /requests stream can't/],
-  StreamBody: [
-    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {post: "/a" body: "*"};}',
-    /a stream needs a GET/,
-  ],
   StreamPart: [
-    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a" response_body: "parts"};}',
-    /a stream needs a GET/,
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a" response_body: "parts"}; option (transcoder.v1.stream).id = "";}',
+    /response_body and the option stream both say/,
+  ],
+  StreamStatus: [
+    'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.operation).success_status = 201;}',
+    /the status of a stream is 200/,
+  ],
+  StreamOfStreams: [
+    'rpc R(stream Flat) returns (stream Out) {option (google.api.http) = {post: "/a" body: "*"}; option (transcoder.v1.stream).id = "";}',
+    /the option stream is for an RPC that answers one request/,
   ],
   StreamId: [
     'rpc R(Flat) returns (stream Out) {option (google.api.http) = {get: "/a"}; option (transcoder.v1.stream).id = "parts";}',

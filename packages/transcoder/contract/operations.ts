@@ -43,7 +43,6 @@ function readOperations(service: DescService): Survey {
   const refused: Refusal[] = [];
   for (const method of service.methods.filter((one) => hasOption(one, http))) {
     try {
-      if (!isServed(method)) throw new Error("an RPC whose requests stream can't have an HTTP rule");
       operations.push(...bindingsOf(getOption(method, http)).map((rule) => operationOf(service, method, rule)));
     } catch (error) {
       refused.push({ method, reason: (error as Error).message });
@@ -51,9 +50,6 @@ function readOperations(service: DescService): Survey {
   }
   return { operations: withOwnIds(operations), refused };
 }
-
-const isServed = (method: DescMethod): method is Operation["method"] =>
-  method.methodKind === "unary" || method.methodKind === "server_streaming";
 
 function bindingsOf(rule: HttpRule): HttpRule[] {
   if (rule.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0))

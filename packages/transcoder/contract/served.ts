@@ -1,6 +1,7 @@
 /** What can't be served as JSON, found out at the start and not with the first request. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { EmptySchema, FeatureSet_FieldPresence, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { isHttpBody } from "./kinds.ts";
 
 const WELL_KNOWN = "google.protobuf.";
 const NULL = "google.protobuf.NullValue";
@@ -12,7 +13,7 @@ export function ensureServed(field: DescField, isInput: boolean, seen = new Set<
   if (field.enum?.typeName === NULL)
     throw new Error(`${field.name}: ${NULL} is not served as JSON; a member that is absent says as much`);
   const { message } = field;
-  if (!message || seen.has(message) || message.typeName === TimestampSchema.typeName) return;
+  if (!message || seen.has(message) || message.typeName === TimestampSchema.typeName || isHttpBody(message)) return;
   if (message.typeName.startsWith(WELL_KNOWN))
     throw new Error(`${field.name}: ${message.typeName} is not served as JSON; of the well-known types, Timestamp is`);
   seen.add(message);

@@ -1,5 +1,12 @@
 /** How the responses of a server-streaming RPC are told as events, by the option `stream`. */
-import { type DescField, type DescMessage, type DescMethod, getOption, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  hasOption,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { stream as streamOption } from "../gen/transcoder/v1/annotations_pb.ts";
 
 /** A message that can be an event's data. */
@@ -20,8 +27,15 @@ export interface Stream {
   readonly resume: DescField | undefined;
 }
 
-/** @throws Error when the option names what there is not */
-export function streamOf(method: DescMethod, query: readonly DescField[]): Stream {
+/**
+ * Undefined where the RPC does not have the option.
+ *
+ * @throws Error when the option names what there is not
+ */
+export function streamOf(method: DescMethod, query: readonly DescField[]): Stream | undefined {
+  if (!hasOption(method, streamOption)) return undefined;
+  if (method.methodKind !== "server_streaming")
+    throw new Error("the option stream is for an RPC that answers one request with a stream");
   const { id, data, event, resume } = getOption(method, streamOption);
   return {
     id: id === "" ? undefined : text(id, method.output.fields, "id"),

@@ -1,5 +1,6 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
+import { streamsAnswers } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE } from "../policy/media.ts";
@@ -8,6 +9,7 @@ import type { ErrorBodies } from "./error-bodies.ts";
 import { eventContent } from "./events.ts";
 import type { Failure } from "./failures.ts";
 import type { JsonObject } from "./json.ts";
+import { messageContent } from "./message-streams.ts";
 import type { Schemas } from "./schemas.ts";
 import { nullable } from "./values.ts";
 
@@ -62,7 +64,7 @@ function successHeaders(operation: Operation): string[] {
     ...(takesKey(operation) ? ["Idempotent-Replayed"] : []),
     ...(operation.paging || operation.deprecation ? ["Link"] : []),
     ...(operation.deprecation ? ["Deprecation", "Sunset"] : []),
-    ...(operation.stream ? ["X-Accel-Buffering"] : []),
+    ...(streamsAnswers(operation) ? ["X-Accel-Buffering"] : []),
   ];
 }
 
@@ -91,6 +93,7 @@ function ownHeader(field: DescField, schemas: Schemas): JsonObject {
 
 function contentOf(operation: Operation, schemas: Schemas, { errorBodies }: Common): JsonObject | undefined {
   if (operation.stream) return eventContent(operation.stream, schemas, errorBodies.inStream);
+  if (streamsAnswers(operation)) return messageContent(bodyOf(operation, schemas), errorBodies.inStream);
   return operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } };
 }
 

@@ -36,7 +36,8 @@ export function preferredType({ headers }: FastifyRequest, offered: readonly str
     .filter(({ weight }) => weight > 0)
     .sort((a, b) => b.weight - a.weight || b.named - a.named)[0];
   if (wanted) return wanted.type;
-  throw new HttpError("NOT_ACCEPTABLE", `The answer is ${offered.join(" or ")}; the header Accept allows neither.`);
+  const none = offered.length > 2 ? "none of them" : "neither";
+  throw new HttpError("NOT_ACCEPTABLE", `The answer is ${offered.join(" or ")}; the header Accept allows ${none}.`);
 }
 
 /**

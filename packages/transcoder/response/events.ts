@@ -2,6 +2,7 @@
 import { isFieldSet, type Message } from "@bufbuild/protobuf";
 import type { EventData, Stream } from "../contract/stream.ts";
 import { contentOf, messageWriter } from "./encode.ts";
+import type { StreamWriter } from "./stream-writer.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
 /** What one response is written as. An empty string stands for none. */
@@ -20,16 +21,8 @@ export interface EventFormat {
   readonly event: (event: StreamEvent, lastId: string) => string;
   /** Shows that the connection lives. */
   readonly heartbeat: (lastId: string) => string;
-  /** The last of a stream that failed. */
-  readonly error: (error: LastWord, lastId: string) => string;
-}
-
-/** The error with which a stream ends that had begun. */
-export interface LastWord {
-  /** JSON text in one line. */
-  readonly json: string;
-  /** Whether it is a record of a catalogue or of one's own, and not a google.rpc.Status. */
-  readonly isRecord: boolean;
+  /** The last of a stream that failed, by the error as JSON text. */
+  readonly error: (error: string, lastId: string) => string;
 }
 
 /** How long a reader waits before it reconnects, in milliseconds. */
@@ -47,7 +40,7 @@ const serverSentEvents: EventFormat = {
       ? `${HEARTBEAT}${field("id", id)}\n`
       : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
   heartbeat: () => `${HEARTBEAT}\n`,
-  error: ({ json }) => `event: error\ndata: ${oneLine(json)}\n\n`,
+  error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
 };
 
 const line = (lastId: string, name: string, data: string | undefined): string => {
@@ -65,13 +58,26 @@ const linesOfJson: EventFormat = {
   head: "",
   event: ({ name, data }, lastId) => line(lastId, name, data),
   heartbeat: (lastId) => line(lastId, "", undefined),
-  // A google.rpc.Status comes as grpc-gateway sends it.
-  error: ({ json, isRecord }, lastId) =>
-    isRecord ? line(lastId, "error", oneLine(json)) : `{"error":${oneLine(json)}}\n`,
+  error: (json, lastId) => line(lastId, "error", oneLine(json)),
 };
 
 /** The one that is taken where the header Accept has no preference goes first. */
 export const eventFormats: readonly EventFormat[] = [serverSentEvents, linesOfJson];
+
+/** Writes one stream of events, which goes on behind the event with this id; the id is empty if it begins now. */
+export function eventWriter(format: EventFormat, begin: string): StreamWriter<StreamEvent> {
+  let lastId = begin;
+  return {
+    head: format.head,
+    message(event) {
+      lastId = event.id || lastId;
+      return format.event(event, lastId);
+    },
+    heartbeat: () => format.heartbeat(lastId),
+    error: (json) => format.error(json, lastId),
+    end: "",
+  };
+}
 
 /** Compiles what responses tell. What it throws is the service's fault. */
 export function eventReader({ id, data }: Stream, tellUnknown?: TellUnknown): (response: Message) => StreamEvent {
@@ -95,5 +101,5 @@ function plain(name: string, value: string | undefined = ""): string {
 }
 
 /** JSON text has line breaks only between its parts, and ours has none. Some readers also take these for such. */
-const oneLine = (json: string): string =>
+export const oneLine = (json: string): string =>
   json.replaceAll(/[\u0085\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);

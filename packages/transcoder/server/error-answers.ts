@@ -8,7 +8,6 @@ import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { newRequestId } from "../request/request-id.ts";
-import type { LastWord } from "../response/events.ts";
 import { commonHeaders } from "./common-headers.ts";
 import { isGone, writeResponse } from "./node-http.ts";
 import { type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
@@ -45,10 +44,8 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
   };
   return {
     /** What a stream ends with that had begun, as JSON text. */
-    last: (error: unknown, request: FastifyRequest, reply: FastifyReply): LastWord => ({
-      json: jsonOf(form(tell(error, request, reply), false)),
-      isRecord: typeof errors !== "string",
-    }),
+    last: (error: unknown, request: FastifyRequest, reply: FastifyReply): string =>
+      jsonOf(form(tell(error, request, reply), false)),
     /** To a request, whatever was thrown; Fastify's error handler. */
     send(error: unknown, request: FastifyRequest, reply: FastifyReply) {
       const failure = tell(error, request, reply);

@@ -13,9 +13,9 @@ import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { takeOddRequests } from "./node-http.ts";
+import { openStreams } from "./open-streams.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { registerOperations } from "./routes.ts";
-import { openStreams } from "./streams.ts";
 import { answerUnrouted } from "./unrouted.ts";
 
 /**

@@ -5,6 +5,7 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { streamsAnswers } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { Segment } from "../contract/template.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
@@ -54,7 +55,7 @@ export async function registerOperations(app: FastifyInstance, options: RouteOpt
 
 function registerOperation(app: FastifyInstance, operation: Operation, options: RouteOptions): void {
   const { basePath, clock } = options;
-  const { stream } = operation;
+  const isStreamed = streamsAnswers(operation);
   const bodyTypes = bodyTypesOf(operation);
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
@@ -72,14 +73,13 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
       if (arrival) return arrival;
       done();
     },
-    handler: stream ? streamHandler(operation, stream, options) : handlerOf(operation, options),
+    handler: isStreamed ? streamHandler(operation, options) : handlerOf(operation, options),
   });
 
   function check(request: FastifyRequest): Promise<void> | undefined {
     checkSunset();
     const isDropping = !operation.body && dropContent(request.raw);
-    if (stream) return;
-    checkAccept(request);
+    if (!isStreamed) checkAccept(request);
     if (operation.body) {
       announceBody(request.raw);
       checkContentType(request.headers, bodyTypes);

@@ -1,0 +1,59 @@
+/** What an operation's responses are written as, chosen for each request. */
+import type { Message } from "@bufbuild/protobuf";
+import type { FastifyRequest } from "fastify";
+import type { Operation } from "../contract/operation.ts";
+import type { Stream } from "../contract/stream.ts";
+import { preferredType } from "../policy/media.ts";
+import { contentOf } from "../response/encode.ts";
+import { eventFormats, eventReader, eventWriter, type StreamEvent } from "../response/events.ts";
+import { jsonReader, messageForms } from "../response/messages.ts";
+import type { StreamWriter } from "../response/stream-writer.ts";
+import type { TellUnknown } from "../response/unknown-values.ts";
+
+/** M is what a response is read to before it is written. */
+export interface StreamForm<M> {
+  /** What it throws is the service's fault. */
+  readonly read: (response: Message) => M;
+  /** An answer that fails in the midst is ended like one that is whole: readers of events know the error by its name. */
+  readonly endsInOrder: boolean;
+  /**
+   * Chooses by the header Accept. What is returned begins the answer to this message, with its first part if it is known.
+   *
+   * @throws HttpError NOT_ACCEPTABLE
+   */
+  readonly choose: (
+    request: FastifyRequest,
+  ) => (
+    asked: Message,
+    first: IteratorResult<M> | undefined,
+  ) => { readonly type: string; readonly writer: StreamWriter<M> };
+}
+
+export const streamFormOf = (operation: Operation, tellUnknown?: TellUnknown): StreamForm<unknown> =>
+  (operation.stream ? ofEvents(operation.stream, tellUnknown) : ofMessages(operation, tellUnknown)) as never;
+
+const ofEvents = (stream: Stream, tellUnknown?: TellUnknown): StreamForm<StreamEvent> => ({
+  read: eventReader(stream, tellUnknown),
+  endsInOrder: true,
+  choose(request) {
+    const format = chosen(request, eventFormats);
+    return (asked) => {
+      const lastId = stream.id && stream.resume ? (contentOf(asked, stream.resume) as string) : "";
+      return { type: `${format.type}; charset=utf-8`, writer: eventWriter(format, lastId) };
+    };
+  },
+});
+
+const ofMessages = (operation: Operation, tellUnknown?: TellUnknown): StreamForm<string> => ({
+  read: jsonReader(operation, tellUnknown),
+  endsInOrder: false,
+  choose(request) {
+    const { type, open } = chosen(request, messageForms);
+    return () => ({ type: `${type}; charset=utf-8`, writer: open() });
+  },
+});
+
+function chosen<F extends { readonly type: string }>(request: FastifyRequest, forms: readonly F[]): F {
+  const types = forms.map(({ type }) => type);
+  return forms[types.indexOf(preferredType(request, types))] as F;
+}

@@ -1,0 +1,61 @@
+/** Writes an answer whose messages come one after the other, until there are no more or nobody reads. */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import { HttpError } from "../errors/http-error.ts";
+import type { StreamWriter } from "../response/stream-writer.ts";
+import { type After, after } from "./after.ts";
+
+/** After so many milliseconds without a message a heartbeat shows that the connection is alive (WHATWG HTML, 9.2.7). */
+const HEARTBEAT_MS = 15_000;
+
+export interface StreamOutput<M> {
+  /** The first of the messages, which was asked for already. */
+  readonly first: Promise<IteratorResult<M>>;
+  readonly messages: AsyncIterator<M>;
+  /** Whether the answer begins without waiting for the first message any longer. */
+  readonly isLate: boolean;
+  /** Aborts when nobody reads any more, or is to. An HttpError as its reason is told to who reads. */
+  readonly signal: AbortSignal;
+  /** What is told of a failure, as JSON text. */
+  readonly tell: (error: unknown) => string;
+  /** Ends an answer that failed, behind these last words. By default in good order. */
+  readonly breakOff?: ((last: string) => void) | undefined;
+}
+
+/** Writes messages as they come, and asks for the next when there is room for it; then ends the output. */
+export async function writeStream<M>(
+  output: Writable,
+  writer: StreamWriter<M>,
+  { first, messages, isLate, signal, tell, breakOff }: StreamOutput<M>,
+  runAfter: After = after,
+): Promise<void> {
+  let stopClock = () => {};
+  const restartClock = () => {
+    stopClock();
+    stopClock = runAfter(HEARTBEAT_MS, () => {
+      if (!output.writableNeedDrain) output.write(writer.heartbeat());
+      restartClock();
+    });
+  };
+  const write = async (piece: string | Uint8Array) => {
+    restartClock();
+    if (!output.write(piece)) await once(output, "drain", { signal });
+  };
+  let failure: unknown;
+  try {
+    await write(writer.head || (isLate ? writer.heartbeat() : ""));
+    for (let next = await first; !next.done; next = await messages.next()) await write(writer.message(next.value));
+  } catch (error) {
+    failure = error;
+  }
+  stopClock();
+  const last = signal.aborted ? lastWord(signal) : failure;
+  if (last === undefined) return void output.end(signal.aborted ? "" : writer.end);
+  const text = writer.error(tell(last));
+  if (breakOff) breakOff(text);
+  else output.end(text);
+}
+
+/** The error that an ended stream sends last: none if it ended in good order, or its reader has left. */
+export const lastWord = ({ reason }: AbortSignal): HttpError | undefined =>
+  reason instanceof HttpError ? reason : undefined;
