@@ -18,6 +18,7 @@ export { type About, openApiDocument } from "./openapi/document.ts";
 export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
 export type { Sources } from "./openapi/sources.ts";
 export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts";
+export type { MetadataOptions } from "./policy/metadata.ts";
 export { splitTarget } from "./request/head.ts";
 export { parseQuery } from "./request/query.ts";
 export { logUnknownValues, type TellUnknown } from "./response/unknown-values.ts";

@@ -4,6 +4,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { addressText } from "../contract/template.ts";
+import type { ResponseHeaders } from "../policy/metadata.ts";
 import { splitTarget } from "../request/head.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
@@ -15,6 +16,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON text; undefined when the status allows no body. */
   readonly body: string | undefined;
+  /** What the caller gets of the metadata of the RPC's answer. */
+  readonly metadata?: ResponseHeaders | undefined;
 }
 
 /**

@@ -1,12 +1,14 @@
 /** Answers to what went wrong, to a request or on a bare socket. */
 import type { Duplex } from "node:stream";
+import { ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { ErrorRecord, Failure } from "../errors/error-exit.ts";
 import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
-import type { HttpError } from "../errors/http-error.ts";
+import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
+import { responseMetadata } from "../policy/metadata.ts";
 import { newRequestId } from "../request/request-id.ts";
 import { commonHeaders } from "./common-headers.ts";
 import { isGone, writeResponse } from "./node-http.ts";
@@ -35,6 +37,12 @@ export const filesOf = ({ services = [] }: Partial<TranscoderOptions>) =>
 export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>) {
   const { apiVersion, errors, random } = serverDefaults(options);
   const { failureOf, form } = errorForms(errors, () => filesOf(options));
+  const metadataFor = responseMetadata(options);
+  /** What callers get of the metadata of a service's error, whose headers and trailers Connect keeps in one. */
+  const metadataOf = (error: unknown) =>
+    metadataFor && error instanceof UpstreamFailure && error.cause instanceof ConnectError
+      ? metadataFor(error.cause.metadata)
+      : undefined;
   /** What the caller may know of whatever was thrown, which the log tells in full. */
   const tell = (error: unknown, request: FastifyRequest, reply: FastifyReply): Failure => {
     const failure = failureOf(error, request.id);
@@ -58,7 +66,7 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
         failure.record.code !== "ROUTE_NOT_FOUND" && request.routeOptions.config.endingHeaders?.(request.originalUrl);
       return reply
         .code(status)
-        .headers({ ...(ending || undefined), ...NOT_STORED, ...headers })
+        .headers({ ...(ending || undefined), ...NOT_STORED, ...headers, ...metadataOf(error) })
         .type(type)
         .send(body);
     },

@@ -7,6 +7,7 @@ import type { Errors } from "../errors/forms.ts";
 import type { About } from "../openapi/document.ts";
 import type { Sources } from "../openapi/sources.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
+import { type MetadataOptions, requestMetadata, responseMetadata } from "../policy/metadata.ts";
 import type { SizeLimits } from "../request/head.ts";
 import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 
@@ -33,7 +34,7 @@ export interface ServerOptions {
   readonly random?: (() => number) | undefined;
 }
 
-export interface TranscoderOptions extends ServerOptions {
+export interface TranscoderOptions extends ServerOptions, MetadataOptions {
   /** What is served: services whose RPCs have a google.api.http rule, and the way to each. */
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   /** In front of every path, such as "/api"; empty, the default, for none. */
@@ -55,7 +56,10 @@ export interface TranscoderOptions extends ServerOptions {
    * for the caller as the reason. By default none has to.
    */
   readonly endOf?: ((request: FastifyRequest) => AbortSignal | undefined) | undefined;
-  /** The headers of the call that is made for a request; by default its X-Request-Id. */
+  /**
+   * The headers of the call that is made for a request. By default its `X-Request-Id`, its `Authorization`, and what
+   * `allowHeaders` and `grpcMetadata` say.
+   */
   readonly callHeaders?: ((request: FastifyRequest) => Record<string, string>) | undefined;
   /**
    * What the answer to a read depends on besides its address and the headers that the RPC's request takes, such as the
@@ -92,12 +96,30 @@ export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: Se
   random: random ?? Math.random,
 });
 
+/** @throws Error when a list of headers has a name that can't be passed on */
 export const transcoderDefaults = (given: TranscoderOptions) => ({
   basePath: given.basePath ?? "",
   jsonNamesOnly: given.jsonNamesOnly ?? false,
   deprecation: given.deprecation ?? {},
   authorize: given.authorize ?? (() => {}),
   endOf: given.endOf ?? (() => undefined),
-  callHeaders: given.callHeaders ?? (({ id }: FastifyRequest) => ({ [REQUEST_ID_HEADER]: id })),
+  ...callHeadersOf(given),
+  metadataFor: responseMetadata(given),
   answerDependsOn: given.answerDependsOn ?? (() => undefined),
 });
+
+/** The headers of calls, and what of them is the caller's own, so that its answer is nobody else's. */
+function callHeadersOf(given: TranscoderOptions) {
+  const own = given.callHeaders;
+  if (own) return { callHeaders: own, passedOn: () => NOTHING };
+  const passedOn = requestMetadata(given);
+  return {
+    passedOn: ({ headers }: FastifyRequest) => passedOn(headers),
+    callHeaders: ({ id, headers }: FastifyRequest): Record<string, string> => ({
+      [REQUEST_ID_HEADER]: id,
+      ...passedOn(headers),
+    }),
+  };
+}
+
+const NOTHING: Readonly<Record<string, string>> = {};

@@ -110,7 +110,8 @@ const routePart = (segment: Segment): string =>
   `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
 
 function handlerOf(operation: Operation, options: RouteOptions) {
-  const { transport, basePath, clock, limits, callHeaders, answerDependsOn, jsonNamesOnly } = options;
+  const { transport, basePath, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn, jsonNamesOnly } =
+    options;
   const method = operation.method as DescMethodUnary;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
   const addressOf = operation.location && recordAddress(options.operations, options);
@@ -137,13 +138,15 @@ function handlerOf(operation: Operation, options: RouteOptions) {
         // Connect reads 0 as "no limit", and takes whole milliseconds.
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
         const response = await transport.unary(method, signal, remainingMs, ownHeaders, message);
-        return answerOf(response.message, response.header, target, isOne(message));
+        const answer = answerOf(response.message, response.header, target, isOne(message));
+        return metadataFor ? { ...answer, metadata: metadataFor(response.header, response.trailer) } : answer;
       };
     };
     /** All that the message is read from. The text is last because it alone may have line feeds. */
     const keyOf = (text: string): string => {
       let key = `${strict}\n${target}${keyPart(headers["x-server-timeout"])}`;
       for (const name of sentHeaders) key += keyPart(headers[name]);
+      for (const [name, value] of Object.entries(passedOn(request))) key += keyPart(`${name}: ${value}`);
       return `${key}\n${text}`;
     };
     const dependsOn = join && answerDependsOn(request);
@@ -161,6 +164,7 @@ function handlerOf(operation: Operation, options: RouteOptions) {
         const judging = conditions ?? (idFilter && answer.headers.etag ? readConditions(headers) : undefined);
         const judged = judging ? judgeConditions(judging, answer) : answer;
         reply.code(judged.status).headers(mergeLinks(reply, judged.headers));
+        if (judged.metadata) reply.headers(judged.metadata);
         // To a HEAD, Fastify sends the length of this body: in a 304 it is the length of the 200 (RFC 9110, 8.6).
         const body = request.method === "HEAD" ? answer.body : judged.body;
         if (body !== undefined) reply.type(JSON_UTF8);
