@@ -93,6 +93,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     ...options,
     apiVersion: API_VERSION,
     jsonNamesOnly: true,
+    strict: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),
     endOf: ({ ended }) => ended,
     callHeaders,
@@ -177,15 +178,11 @@ const countDeprecated =
   ({ deprecatedCalls, addressOf }: GatewayOptions): Layer =>
   (app) =>
     deprecatedCalls &&
-    app.addHook("onRoute", (route) => {
-      const operation = route.config?.operation;
-      if (!operation?.deprecation) return;
-      route.onSend = (request, _reply, _payload, done) => {
-        const { caller: id } = request; // empty for a caller that was not let in
-        const name = callerName(id === ANONYMOUS.id ? ANONYMOUS : { id }, () => addressOf(request));
-        if (id) deprecatedCalls.count(operation, name);
-        done();
-      };
+    app.addHook("onSend", (request, _reply, _payload, done) => {
+      const { operation, caller: id } = request; // empty for a caller that was not let in
+      const name = () => callerName(id === ANONYMOUS.id ? ANONYMOUS : { id }, () => addressOf(request));
+      if (operation?.deprecation && id) deprecatedCalls.count(operation, name());
+      done();
     });
 
 const checkHosts =

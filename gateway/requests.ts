@@ -1,6 +1,7 @@
 /** Records every request once, at the end of its answer: how it was answered, refused, or left by its caller. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { HttpError, isGone, type Operation } from "connect-transcoder";
+import type { DescService } from "@bufbuild/protobuf";
+import { HttpError, isGone, type Operation, operationsOf } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type Metrics, traceOf } from "../processes/metrics.ts";
 
@@ -30,7 +31,7 @@ declare module "fastify" {
 
 export function recordRequests(
   { requests, deprecated, countRefusal, now }: Metrics,
-  { basePath }: { readonly basePath: string },
+  { basePath, services }: { readonly basePath: string; readonly services: readonly { readonly desc: DescService }[] },
 ) {
   const routeOf = ({ path }: Operation) => basePath + path;
 
@@ -62,16 +63,15 @@ export function recordRequests(
         if (error instanceof HttpError) countRefusal(error.code);
       });
       // At zero from the start: Prometheus takes the first value of a series for no increase.
-      app.addHook("onRoute", ({ config }) => {
-        if (config?.operation?.deprecation) deprecated.of(routeOf(config.operation));
-      });
+      for (const operation of services.flatMap(({ desc }) => operationsOf(desc)))
+        if (operation.deprecation) deprecated.of(routeOf(operation));
       app.addHook("onRequest", (request, _reply, done) => {
-        const { url, config } = request.routeOptions;
-        const route = config.operation ? routeOf(config.operation) : url;
+        const { operation } = request;
+        const route = operation ? routeOf(operation) : request.routeOptions.url;
         const noted: Noted = request.raw;
         noted.arrived = request;
         if (route !== undefined) noted.route = route;
-        if (config.endingHeaders && route !== undefined) deprecated.of(route).add();
+        if (operation?.deprecation) deprecated.of(routeOf(operation)).add();
         done();
       });
       app.addHook("onError", (_request, _reply, error, done) => {

@@ -32,7 +32,7 @@ async function writeHttp(): Promise<void> {
     rpc: `${it.service.typeName}/${it.method.name}`,
     verb: it.verb,
     path: it.path,
-    params: it.params.map(({ localName }) => localName),
+    params: it.params.map(([{ localName }]) => localName),
     query: it.query.map(({ localName }) => localName),
     headers: it.requestHeaders.map(({ name, field }) => [name, field.localName]),
     body: it.body?.kind === "field" ? it.body.field.localName : undefined,

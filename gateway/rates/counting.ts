@@ -69,9 +69,8 @@ export function createRates({ rates, addressOf }: RatesOptions) {
   return { count, limit, refused };
 }
 
-/** The router also finds a route for "/pets/", with an empty parameter, and, with CORS, one for every OPTIONS. */
-const hasNoOperation = ({ is404, method, params }: FastifyRequest): boolean =>
-  is404 || method === "OPTIONS" || Object.values(params as object).includes("");
+/** With CORS there is a route for every OPTIONS. */
+const hasNoOperation = ({ is404, method }: FastifyRequest): boolean => is404 || method === "OPTIONS";
 
 /** Throws an HttpError beyond the rate. */
 export function refuseBeyond(verdict: Verdict | undefined, what: string): void {

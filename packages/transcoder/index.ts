@@ -1,4 +1,5 @@
 /** Serves annotated Connect services as HTTP/JSON, with OpenAPI. README.md says how. */
+export { type Conflict, conflictsOf, selectServed } from "./contract/conflicts.ts";
 export { filesBelow } from "./contract/files.ts";
 export type { Operation } from "./contract/operation.ts";
 export { operationsOf, type Refusal, surveyOf } from "./contract/operations.ts";

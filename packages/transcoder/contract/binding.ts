@@ -7,33 +7,42 @@ import { deprecationOf } from "./deprecation.ts";
 import { isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
 import { headersIn } from "./headers.ts";
 import { answersBytes, streamsAnswers, takesBytes } from "./kinds.ts";
-import type { Body, Operation, Verb } from "./operation.ts";
+import { linkTo } from "./link.ts";
+import type { Body, Operation } from "./operation.ts";
 import { idOf } from "./operation-ids.ts";
 import { patchMask } from "./patch.ts";
 import { ensureServed, ensureWhole } from "./served.ts";
+import { shownPath, wildcardNames } from "./shown-path.ts";
 import { type Stream, streamOf } from "./stream.ts";
-import { linkTo, parseTemplate, showTemplate } from "./template.ts";
-import { verbOf } from "./verb.ts";
+import { parseTemplate } from "./template.ts";
+import { pathOf, verbOf } from "./verb.ts";
 
 /** @throws Error when the rule, or an annotation of the RPC, asks for what can't be served */
 export function operationOf(service: DescService, method: Operation["method"], rule: HttpRule): Operation {
   const verb = verbOf(rule);
   const { input, output } = method;
   const annotated = getOption(method, operationOption);
-  const segments = parseTemplate(rule.pattern.value as string, input);
-  const params = segments.flatMap((segment) => ("field" in segment ? [segment.field] : []));
+  const route = pathOf(rule);
+  const template = parseTemplate(route, input);
+  const params = template.variables.map(({ field }) => field);
   ensureWhole(input, "request");
   const headers = headersIn(input.fields);
   const inHeaders = headers.map(({ field }) => field);
   const mask = input.fields.find(isUpdateMask);
-  const taken = new Set([...params, ...inHeaders, mask]);
+  const [inPath, partlyInPath] = [true, false].map((isWhole) =>
+    params.filter(({ length }) => (length === 1) === isWhole).map(([field]) => field),
+  ) as [DescField[], DescField[]];
+  const taken = new Set([...inPath, ...inHeaders, mask]);
   const free = input.fields.filter((field) => !taken.has(field));
-  const body = bodyOf(rule, verb, free);
+  const body = bodyOf(rule, free);
   const updateMask = verb === "PATCH" ? patchMask(mask, body) : undefined;
   // A PUT without it changes all of its resource.
   if (mask && !updateMask && (verb !== "PUT" || body?.kind !== "field"))
     throw new Error(`only a PATCH fills ${mask.name}`);
-  const query = body?.kind === "all" ? [] : free.filter((field) => field !== body?.field && !isOutputOnly(field));
+  const query =
+    body?.kind === "all"
+      ? []
+      : free.filter((field) => field !== body?.field && !isOutputOnly(field) && !partlyInPath.includes(field));
   for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
   const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
   const stream = streamOf(method, query);
@@ -65,8 +74,9 @@ export function operationOf(service: DescService, method: Operation["method"], r
     method,
     tag: getOption(service, tag) || service.name,
     verb,
-    path: showTemplate(segments),
-    segments,
+    route,
+    path: shownPath(template, wildcardNames(template)),
+    template,
     params,
     query,
     requestHeaders: headers.filter(({ field }) => !isOutputOnly(field)),
@@ -97,9 +107,8 @@ const recordOf = (response: DescField | undefined, whole: DescMessage): DescMess
 const listed = (response: DescField | undefined): DescMessage | undefined =>
   response?.fieldKind === "list" ? response.message : undefined;
 
-function bodyOf(rule: HttpRule, verb: Verb, free: readonly DescField[]): Body | undefined {
+function bodyOf(rule: HttpRule, free: readonly DescField[]): Body | undefined {
   if (rule.body === "") return undefined;
-  if (verb === "GET" || verb === "DELETE") throw new Error(`${verb} can't have a body`);
   return rule.body === "*" ? { kind: "all", fields: free } : { kind: "field", field: named(rule.body, free, "body") };
 }
 

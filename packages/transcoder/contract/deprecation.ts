@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { linkTo } from "./link.ts";
 import type { Deprecation } from "./operation.ts";
-import { linkTo } from "./template.ts";
 
 /** When an operation ends, as annotated. @throws Error when its dates are none, or in the wrong order */
 export function deprecationOf(

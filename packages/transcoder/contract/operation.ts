@@ -1,9 +1,8 @@
 /** An HTTP operation: one verb on one path, and how a request and its answer are told by the messages of an RPC. */
 import type { DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
+import type { FieldPath } from "./field-path.ts";
 import type { Stream } from "./stream.ts";
-import type { Segment } from "./template.ts";
-
-export type Verb = "GET" | "PUT" | "POST" | "DELETE" | "PATCH";
+import type { Template } from "./template.ts";
 
 /** A field that travels as a header. */
 export interface HeaderField {
@@ -37,11 +36,18 @@ export interface Operation {
   readonly service: DescService;
   readonly method: DescMethod;
   readonly tag: string;
-  readonly verb: Verb;
-  /** With JSON names, such as "/shelves/{shelfId}". */
+  /** A method of HTTP in capital letters, or "*" for every one that no other operation on the path has. */
+  readonly verb: string;
+  /** The path as the contract writes it, such as "/v1/{name=shelves/*}:move". */
+  readonly route: string;
+  /**
+   * The path as the document writes it: with JSON names, and a variable of several segments with a name for each of its
+   * wildcards, such as "/v1/shelves/{shelf}:move".
+   */
   readonly path: string;
-  readonly segments: readonly Segment[];
-  readonly params: readonly DescField[];
+  readonly template: Template;
+  /** The fields that the path fills, in its order. */
+  readonly params: readonly FieldPath[];
   readonly query: readonly DescField[];
   /** Fields of the request that come as headers, such as Idempotency-Key and If-Match. */
   readonly requestHeaders: readonly HeaderField[];

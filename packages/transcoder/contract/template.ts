@@ -1,56 +1,121 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-
-/** One part of a path between slashes: fixed text, or a field that a request fills in. */
-export type Segment = { readonly literal: string } | { readonly field: DescField };
-
 /**
- * Reads a path template of google.api.http. Of its grammar, fixed segments and `{field}` are served; `{field=*}` is the same.
+ * Path templates by the grammar of google/api/http.proto:
  *
- * @throws Error when the template uses more than that, or names a field that the message does not have.
+ *     Template  = "/" [ Segments ] [ Verb ] ;
+ *     Segments  = Segment { "/" Segment } ;
+ *     Segment   = "*" | "**" | LITERAL | Variable ;
+ *     Variable  = "{" FieldPath [ "=" Segments ] "}" ;
+ *     Verb      = ":" LITERAL ;
  */
-export function parseTemplate(template: string, message: DescMessage): Segment[] {
-  if (!template.startsWith("/")) throw new Error(`the path "${template}" must start with a slash`);
-  const names = new Set<string>();
-  return template
-    .slice(1)
-    .split("/")
-    .map((part) => {
-      const name = /^\{(\w+)(?:=\*)?\}$/.exec(part)?.[1];
-      if (name !== undefined) {
-        if (names.has(name)) throw new Error(`the path "${template}" has {${name}} twice`);
-        names.add(name);
-        return { field: fieldNamed(name, message) };
-      }
-      // Clients take dots for the way up.
-      if (/^(?!\.\.?$)[\w.~-]+$/.test(part)) return { literal: part };
-      throw new Error(`the path "${template}" has a segment "${part}" that is neither plain text nor {field}`);
-    });
+import type { DescMessage } from "@bufbuild/protobuf";
+import { type FieldPath, fieldPath } from "./field-path.ts";
+import { ensureVariables } from "./variables.ts";
+
+/** One part of a path between slashes: fixed text, as it is when decoded, one part of any text ("*"), or any number of parts ("**"). */
+export type Segment = { readonly literal: string } | { readonly wildcard: "*" | "**" };
+
+/** A field that some segments of a path fill. */
+export interface Variable {
+  readonly field: FieldPath;
+  /** The position of its first segment. */
+  readonly from: number;
+  /** The position behind its last segment; undefined when it takes all that is left of the path. */
+  readonly to: number | undefined;
+  /** Whether its template has several segments, or "**". Then slashes are part of its text, and "%2F" stays as it is. */
+  readonly isMulti: boolean;
 }
 
-/** The template as callers know it: fields by their JSON names, as in "/shelves/{shelfId}". */
-export const showTemplate = (segments: readonly Segment[]): string =>
-  segments.map((segment) => `/${"field" in segment ? `{${segment.field.jsonName}}` : segment.literal}`).join("");
-
-/** Compiles a link such as "/books?isbn={isbn}" to a function that fills it in from a message. */
-export function linkTo(template: string, message: DescMessage): (from: object) => string {
-  const parts = template.split(/\{(\w+)\}/).map((part, i) => (i % 2 ? fieldNamed(part, message) : part));
-  return (from) =>
-    parts
-      .map((part) =>
-        typeof part === "string"
-          ? part
-          : encodeURIComponent(addressText((from as Record<string, unknown>)[part.localName] ?? "")),
-      )
-      .join("");
+/** A path template, read. */
+export interface Template {
+  readonly segments: readonly Segment[];
+  /** In the order of the template. */
+  readonly variables: readonly Variable[];
+  /** What stands behind a colon at the end, such as "cancel" (AIP-136); empty for none. */
+  readonly customVerb: string;
 }
 
-/** A scalar as it stands in addresses: bytes in base64url (RFC 4648, 5), for a slash would end a part of a path. */
-export const addressText = (value: unknown): string =>
-  value instanceof Uint8Array ? Buffer.from(value).toString("base64url") : String(value);
+/** Reads a path template. @throws Error that quotes it when it breaks the grammar, or binds what a path can't fill */
+export function parseTemplate(template: string, message: DescMessage): Template {
+  const wrong = (what: string) => new Error(`the path "${template}" ${what}`);
+  if (!template.startsWith("/")) throw wrong("must start with a slash");
+  if (template === "/") return { segments: [{ literal: "" }], variables: [], customVerb: "" };
+  const segments: Segment[] = [];
+  const variables: Variable[] = [];
+  let at = 1;
+  /** Takes what the pattern matches here, be it nothing. */
+  const take = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(template)?.[0] ?? "";
+    at += found.length;
+    return found;
+  };
 
-function fieldNamed(name: string, message: DescMessage): DescField {
-  const field = message.fields.find((candidate) => candidate.name === name);
-  if (!field) throw new Error(`{${name}} is no field of ${message.typeName}`);
-  if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`{${name}} must be a scalar outside a oneof`);
-  return field;
+  function readSegments(read: () => void): void {
+    do read();
+    while (take(SLASH) !== "");
+  }
+  function readSegment(): void {
+    const text = take(TEXT);
+    if (text === "*" || text === "**") segments.push({ wildcard: text });
+    else segments.push({ literal: literalOf(text) });
+  }
+  function literalOf(text: string): string {
+    if (text === "" && template[at] === "{") throw wrong("has a variable that is not a whole segment");
+    if (text === "") throw wrong("has an empty segment");
+    const literal = IS_LITERAL.test(text) ? decoded(text) : undefined;
+    if (literal === undefined)
+      throw wrong(
+        `has a segment "${text}" that is neither plain text nor *, ** or {field}; encode other characters (%20)`,
+      );
+    // Clients take dots for the way up.
+    if (literal === "." || literal === "..") throw wrong(`has a segment "${text}", which clients take for a way up`);
+    return literal;
+  }
+  function readVariable(): void {
+    const name = take(NAME).slice(1);
+    if (name === "") throw wrong("has a variable without a name");
+    const from = segments.length;
+    if (take(EQUALS) === "") segments.push({ wildcard: "*" });
+    else
+      readSegments(() => {
+        if (template[at] === "{") throw wrong(`has a variable within {${name}}`);
+        readSegment();
+      });
+    if (take(CLOSE) === "") throw wrong(`has a variable {${name} that does not end with "}" where it should`);
+    const isOpen = isRest(segments.at(-1) as Segment);
+    const isMulti = isOpen || segments.length - from > 1;
+    try {
+      variables.push({ field: fieldPath(name, message), from, to: isOpen ? undefined : segments.length, isMulti });
+    } catch (error) {
+      throw wrong(`has a variable that is no field: ${(error as Error).message}`);
+    }
+  }
+
+  readSegments(() => (template[at] === "{" ? readVariable() : readSegment()));
+  const customVerb = take(COLON) === "" ? "" : literalOf(take(TEXT));
+  if (at < template.length) throw wrong(`can't be read from "${template.slice(at)}" on`);
+  if (segments.slice(0, -1).some(isRest)) throw wrong('has "**" before its end, where it alone can be');
+  ensureVariables(variables, wrong);
+  return { segments, variables, customVerb };
+}
+
+/** Whether a segment of a template takes all that is left of a path. */
+export const isRest = (segment: Segment): boolean => "wildcard" in segment && segment.wildcard === "**";
+
+const SLASH = /\//y;
+const COLON = /:/y;
+const EQUALS = /=/y;
+const CLOSE = /\}/y;
+const NAME = /\{[\w.]*/y;
+const TEXT = /[^/{}:]*/y;
+
+/** What a path can have in it as it is (RFC 3986, 3.3), and percent-encoded characters. */
+const IS_LITERAL = /^(?:[\w.~!$&'()+,;=@-]|%[\da-f]{2})+$/i;
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

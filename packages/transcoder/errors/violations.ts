@@ -68,7 +68,8 @@ function locate(operation: Operation, steps: readonly Step[]): { part: RequestPa
   const path = steps.map(({ text }) => text).join(".");
   const header = operation.requestHeaders.find(({ field }) => field === root);
   if (header) return { part: "header", path: header.name };
-  if (root && operation.params.includes(root)) return { part: "path", path };
+  if (operation.params.some((param) => param.every((field, i) => field === steps[i]?.field)))
+    return { part: "path", path };
   const { body } = operation;
   if (!body || (placed && operation.query.includes(placed))) return { part: "query", path };
   if (body?.kind !== "field" || body.field !== root) return { part: "body", path };

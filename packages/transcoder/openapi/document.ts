@@ -1,8 +1,10 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { lastOf } from "../contract/field-path.ts";
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { parseTemplate, type Segment } from "../contract/template.ts";
+import { shapeOf } from "../contract/shown-path.ts";
+import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
 import { commonHeaders } from "./common.ts";
@@ -10,7 +12,8 @@ import { errorBodies } from "./error-bodies.ts";
 import { errorsOf, type Failure, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
-import { commonParameters, parametersOf, variablesOf } from "./parameters.ts";
+import { commonParameters, parametersOf } from "./parameters.ts";
+import { pathsOf, pathVariables, withOnePathEach } from "./paths.ts";
 import { line, prose } from "./prose.ts";
 import { requestBodyOf } from "./request-bodies.ts";
 import { type Common, failureExamples, failureResponses, ownHeaders, responsesOf } from "./responses.ts";
@@ -80,16 +83,11 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
     },
     servers: [{ url: url + basePath || "/" }],
     tags: tagsOf(operations, docs),
-    paths: Object.fromEntries(
-      [...groupBy(described, ({ operation }) => operation.path)].map(([path, ofPath]) => [
-        path,
-        Object.fromEntries(
-          ofPath.map(({ operation, failures, parameters }) => [
-            operation.verb.toLowerCase(),
-            describe(operation, parameters, failures, sources, schemas, common),
-          ]),
-        ),
-      ]),
+    paths: pathsOf(
+      described.map(({ operation, failures, parameters }) => ({
+        operation,
+        text: describe(operation, parameters, failures, sources, schemas, common),
+      })),
     ),
     components: {
       schemas: { ...schemas.components(), ...bodies.schemas },
@@ -113,12 +111,6 @@ function withUniqueIds(operations: readonly Operation[]): Operation[] {
     const id = choices[i]?.find((choice) => all.get(choice)?.length === 1) ?? operation.id;
     return { ...operation, id };
   });
-}
-
-/** Paths that differ in the names of their variables alone are one (OpenAPI 3.1.1, 4.8.8): all get those of the first. */
-function withOnePathEach(operations: readonly Operation[]): Operation[] {
-  const paths = new Map(operations.map(({ segments, path }) => [shapeOf(segments), path] as const).toReversed());
-  return operations.map((operation) => ({ ...operation, path: paths.get(shapeOf(operation.segments)) as string }));
 }
 
 function describe(
@@ -168,12 +160,13 @@ function patching({ updateMask, acceptsEmptyMask }: Operation): string {
 }
 
 function ending(operation: Operation, policy: Sources["deprecation"]): string {
-  const { deprecation, params, method } = operation;
+  const { deprecation, method } = operation;
   if (!deprecation) return "";
   const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
   const shown = new Map(method.input.fields.map(({ name, jsonName }) => [name, jsonName]));
   // The path may go by the names of another operation there.
-  for (const [i, { name }] of params.entries()) shown.set(name, variablesOf(operation)[i] as string);
+  for (const { name, variable, isWhole } of pathVariables(operation))
+    if (variable && isWhole) shown.set(lastOf(variable.field).name, name);
   const successor = deprecation.successorTemplate.replaceAll(/\{(\w+)\}/g, (_, name) => `{${shown.get(name)}}`);
   return [
     `Deprecated since ${moment(deprecatedAt)}, with its sunset on ${moment(sunsetAt)}.`,
@@ -193,14 +186,16 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
   const { record, successStatus } = operation;
   if (!template || !record || successStatus === 204) return undefined;
   const location = parseTemplate(template, record);
-  const sources = location.flatMap((segment) => ("field" in segment ? [segment.field] : []));
-  if (sources.length === 0 || sources.some((field) => headerOf(field) !== "")) return undefined;
+  const sources = location.variables.map(({ field }) => lastOf(field));
+  const isTold = location.variables.every(({ field, isMulti }) => !isMulti && headerOf(lastOf(field)) === "");
+  if (sources.length === 0 || !isTold) return undefined;
   const name = qualified(record, sources[0] as DescField);
   const targets = operations.filter(
-    ({ segments, params }) =>
+    ({ template: { segments, variables }, params }) =>
       params.length === sources.length &&
-      (shapeOf(segments.slice(0, location.length)) === shapeOf(location) ||
-        (params.length === 1 && params[0]?.name === name)),
+      variables.every(({ isMulti }) => !isMulti) &&
+      (shapeOf({ segments: segments.slice(0, location.segments.length), customVerb: "" }) === shapeOf(location) ||
+        (params.length === 1 && params[0] && lastOf(params[0]).name === name)),
   );
   const from = sources.map(({ jsonName }) => `$response.body#/${jsonName.replaceAll("~", "~0").replaceAll("/", "~1")}`);
   return Object.fromEntries(
@@ -208,7 +203,7 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
       target.id,
       {
         operationId: target.id,
-        parameters: Object.fromEntries(variablesOf(target).map((variable, i) => [variable, from[i]])),
+        parameters: Object.fromEntries(pathVariables(target).map((variable, i) => [variable.name, from[i]])),
       },
     ]),
   );
@@ -219,10 +214,6 @@ function qualified(record: DescMessage, { name }: DescField): string {
   const owner = `${record.name.replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, "_").toLowerCase()}_`;
   return name.startsWith(owner) ? name : owner + name;
 }
-
-/** A path whatever its fields are called. */
-const shapeOf = (segments: readonly Segment[]): string =>
-  segments.map((segment) => ("field" in segment ? "{}" : segment.literal)).join("/");
 
 function tagsOf(operations: readonly Operation[], docs: Sources["docs"]): JsonObject[] {
   const services = groupBy(operations, ({ tag }) => tag);

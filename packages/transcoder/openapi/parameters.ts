@@ -1,11 +1,13 @@
 /** What an operation takes besides its body. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import { jsonPath, lastOf } from "../contract/field-path.ts";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/headers.ts";
 import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
+import { type PathVariable, pathVariables } from "./paths.ts";
 import type { Schemas } from "./schemas.ts";
 import { scalarSchema } from "./values.ts";
 
@@ -15,9 +17,8 @@ export function parametersOf(
   schemas: Schemas,
   common: ReturnType<typeof commonParameters>,
 ): JsonObject[] {
-  const variables = variablesOf(operation);
   const resume = operation.stream?.resume;
-  const inPath = operation.params.map((field, i) => parameter(variables[i] as string, "path", field, schemas, {}));
+  const inPath = pathVariables(operation).map((variable) => inPathOf(variable, operation, schemas));
   const inQuery = operation.query.map((field) => {
     const more = field.fieldKind === "list" ? { style: "form", explode: true } : {};
     const described = parameter(field.jsonName, "query", field, schemas, more);
@@ -40,8 +41,20 @@ export function parametersOf(
   ];
 }
 
-/** What the document calls the variables of the operation's path, in the order of its `params`. */
-export const variablesOf = ({ path }: Operation): string[] => path.match(/(?<=\{)[^}]+/g) ?? [];
+function inPathOf({ name, variable, isWhole }: PathVariable, { route }: Operation, schemas: Schemas): JsonObject {
+  if (!variable) return { ...partOfPath(name), description: `Any text: part of the path \`${route}\`.` };
+  if (!isWhole)
+    return { ...partOfPath(name), description: `Part of \`${jsonPath(variable.field)}\` in the path \`${route}\`.` };
+  const described = parameter(name, "path", lastOf(variable.field), schemas, {});
+  if (!variable.isMulti) return described;
+  const { description } = described as { readonly description?: string };
+  return {
+    ...described,
+    description: [description, "It can have slashes, which stay as they are."].filter(Boolean).join(" "),
+  };
+}
+
+const partOfPath = (name: string) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } });
 
 /** By the headers that make a request conditional. */
 const CONDITION_EXAMPLES: Readonly<Record<string, readonly string[]>> = {

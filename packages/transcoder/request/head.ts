@@ -19,6 +19,10 @@ export function makeRoutable(request: IncomingMessage): void {
   request.method = STAND_IN;
 }
 
+/** The method that a request was sent with. */
+export const methodOf = (request: IncomingMessage): string =>
+  (request.method === STAND_IN ? asSent.get(request) : undefined) ?? request.method ?? "";
+
 /** Gives a request its own method back once it is routed. */
 export function restoreMethod(request: IncomingMessage): void {
   if (request.method !== STAND_IN) return;

@@ -1,10 +1,10 @@
-/** Paths, and how their parameters become fields. */
+/** Paths, and how their parts become fields. */
 import type { Message } from "@bufbuild/protobuf";
+import { assignAt, jsonPath, lastOf } from "../contract/field-path.ts";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError } from "../errors/http-error.ts";
-import { valueRules } from "../validation/range.ts";
-import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
+import { textReader } from "./text.ts";
 
 /** Whether percent signs all begin the encoding of a character. */
 export function isWellEncoded(path: string): boolean {
@@ -24,32 +24,34 @@ export type ReadPath = (path: string, target: Message) => void;
  *
  * @throws HttpError INVALID_ID
  */
-export function pathReader({ segments }: Operation, basePath: string): ReadPath {
+export function pathReader({ template }: Pick<Operation, "template">, basePath: string): ReadPath {
   const first = basePath.split("/").length;
-  const params = segments.flatMap((segment, i) =>
-    "field" in segment
-      ? [
-          {
-            at: first + i,
-            field: segment.field,
-            read: scalarFromText(segment.field.scalar as never, valueRules(segment.field)),
-          },
-        ]
-      : [],
-  );
+  const variables = template.variables.map(({ field: path, from, to, isMulti }) => {
+    const field = lastOf(path);
+    const isNested = path.length > 1 || field.oneof !== undefined;
+    return { path, field, isNested, from, to, isMulti, read: textReader(field) };
+  });
   return (path, target) => {
-    const parts = path.split("/");
-    for (const { at, field, read } of params) {
-      const part = parts[at] ?? "";
+    const parts = withoutVerb(path, template.customVerb).split("/");
+    for (const { path, field, isNested, from, to, isMulti, read } of variables) {
+      const part = isMulti
+        ? parts.slice(first + from, to === undefined ? undefined : first + to).join("/")
+        : (parts[first + from] ?? "");
       try {
         if (!isWellEncoded(part))
           throw new SchemaError("has a percent sign that does not begin the encoding of a character");
-        (target as unknown as Record<string, unknown>)[field.localName] = read(
-          part.includes("%") ? decodeURIComponent(part) : part,
-        );
+        const value = read(part.includes("%") ? decodeURIComponent(isMulti ? keepSlashes(part) : part) : part);
+        if (isNested) assignAt(target, path, value);
+        else (target as unknown as Record<string, unknown>)[field.localName] = value;
       } catch (error) {
-        throw error instanceof SchemaError ? fieldError("INVALID_ID", field.jsonName, error.message) : error;
+        throw error instanceof SchemaError ? fieldError("INVALID_ID", jsonPath(path), error.message) : error;
       }
     }
   };
 }
+
+const withoutVerb = (path: string, customVerb: string): string =>
+  customVerb === "" ? path : path.slice(0, path.lastIndexOf(":"));
+
+/** Decoded, "%2F" is again what it is here: else nobody could tell it from a slash that separates segments. */
+const keepSlashes = (part: string): string => part.replaceAll(/%(?=2f)/gi, "%25");

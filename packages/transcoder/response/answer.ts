@@ -2,8 +2,8 @@
 import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { byName, isClamped } from "../contract/fields.ts";
+import { addressText } from "../contract/link.ts";
 import type { Operation } from "../contract/operation.ts";
-import { addressText } from "../contract/template.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
 import { splitTarget } from "../request/head.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";

@@ -1,7 +1,7 @@
 /** Refusals that cost as little as can be: nothing is made of the request but what operation it asks for. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { selectServed } from "../contract/conflicts.ts";
 import type { Operation } from "../contract/operation.ts";
-import { operationsOf } from "../contract/operations.ts";
 import { errorForms } from "../errors/forms.ts";
 import type { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders } from "../policy/deprecation.ts";
@@ -9,8 +9,8 @@ import { wantsProblem } from "../policy/media.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { commonHeaders } from "./common-headers.ts";
 import { filesOf, NOT_STORED } from "./error-answers.ts";
-import { operationFinder } from "./operation-finder.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
+import { createRouter } from "./router.ts";
 
 export interface EarlyRefusals extends TranscoderOptions {
   /** What those are told who are refused. */
@@ -23,15 +23,15 @@ export interface EarlyRefusals extends TranscoderOptions {
 
 /**
  * Looks at the requests of a server before Fastify does. The answer is the one that `authorize` would bring about by
- * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. What asks for no
- * operation in so many words goes on to `next`. For the `serverFactory` of Fastify.
+ * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. A HEAD, and what
+ * asks for no operation, goes on to `next`. For the `serverFactory` of Fastify.
  */
 export function refuseEarly(options: EarlyRefusals, next: RequestListener): RequestListener {
   const { error, refuses, moreHeaders, services } = options;
   const { apiVersion, errors, random } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
-  const operations = services.flatMap(({ desc }) => operationsOf(desc));
-  const find = operationFinder(operations, basePath);
+  const operations = selectServed(services).served.flatMap((service) => service.operations);
+  const { find } = createRouter(operations, basePath);
   const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath)]));
   const { failureOf, form } = errorForms(errors, () => filesOf(options));
   const answers = [false, true].map((asProblem) => {
@@ -56,7 +56,8 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
   }
 
   return (request, response) => {
-    const operation = find(request.method, request.url);
+    const { method = "", url = "" } = request;
+    const operation = method === "HEAD" ? undefined : find(method, url);
     if (operation && refuses(request, operation)) refuse(request, response, operation);
     else next(request, response);
   };

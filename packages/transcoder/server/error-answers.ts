@@ -3,7 +3,6 @@ import type { Duplex } from "node:stream";
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { filesBelow } from "../contract/files.ts";
-import type { Operation } from "../contract/operation.ts";
 import type { ErrorRecord, Failure } from "../errors/error-exit.ts";
 import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
 import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
@@ -15,11 +14,9 @@ import { isGone, writeResponse } from "./node-http.ts";
 import { type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
 
 declare module "fastify" {
-  interface FastifyContextConfig {
-    /** Of a route that serves one. */
-    operation?: Operation;
-    /** The headers of an operation that is on its way out, for a request's target. */
-    endingHeaders?: ((target: string) => Record<string, string>) | undefined;
+  interface FastifyRequest {
+    /** The headers of the operation that is asked for, for the request's target, if it is on its way out. */
+    readonly endingHeaders: ((target: string) => Record<string, string>) | undefined;
   }
 }
 
@@ -62,8 +59,7 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
       if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
       // Known before the operation is asked for: sizes and `Host` are judged sooner.
-      const ending =
-        failure.record.code !== "ROUTE_NOT_FOUND" && request.routeOptions.config.endingHeaders?.(request.originalUrl);
+      const ending = failure.record.code !== "ROUTE_NOT_FOUND" && request.endingHeaders?.(request.originalUrl);
       return reply
         .code(status)
         .headers({ ...(ending || undefined), ...NOT_STORED, ...headers, ...metadataOf(error) })

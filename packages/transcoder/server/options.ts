@@ -39,6 +39,8 @@ export interface TranscoderOptions extends ServerOptions, MetadataOptions {
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   /** In front of every path, such as "/api"; empty, the default, for none. */
   readonly basePath?: string | undefined;
+  /** Registering fails when anything can't be served. By default it is left out, and the log says why. */
+  readonly strict?: boolean | undefined;
   /**
    * Takes a field of a request by its JSON name alone, as the document shows it. By default its name in the contract is taken
    * as well, as in proto3 JSON: `pageSize` and `page_size`.

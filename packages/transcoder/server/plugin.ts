@@ -1,8 +1,9 @@
 /** The Fastify plugin: annotated services as HTTP/JSON. */
 import type { FastifyInstance } from "fastify";
 import { fastifyPlugin } from "fastify-plugin";
+import { selectServed } from "../contract/conflicts.ts";
 import { filesBelow } from "../contract/files.ts";
-import { operationsOf } from "../contract/operations.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { Errors } from "../errors/forms.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { openApiDocument } from "../openapi/document.ts";
@@ -11,10 +12,12 @@ import type { Sources } from "../openapi/sources.ts";
 import { checkSizes, hostProblem, transferProblem } from "../request/head.ts";
 import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
+import { type Endpoint, findOperations } from "./dispatch.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { takeOddRequests } from "./node-http.ts";
 import { openStreams } from "./open-streams.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
+import { createRouter } from "./router.ts";
 import { registerOperations } from "./routes.ts";
 import { answerUnrouted } from "./unrouted.ts";
 
@@ -23,7 +26,8 @@ import { answerUnrouted } from "./unrouted.ts";
  * paths and methods that there are not, OPTIONS. It belongs to the whole server, so register it once, on the instance
  * that `fastify(serverOptions(options))` made, behind what looks at every request (CORS) and before routes of your own.
  *
- * Registering fails with an Error when an annotation asks for what can't be served.
+ * What can't be served is left out, and the log says why: an RPC whose annotations ask for what there is not, and services
+ * with operations that no request can tell apart. With the option `strict` registering fails with an Error instead.
  */
 export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
@@ -32,9 +36,21 @@ export const transcoder = fastifyPlugin(
     const streams = openStreams();
     const tellUnknown = logUnknownValues(app.log);
     const common = { ...transcoderDefaults(options), limits, clock, streams, last, tellUnknown };
+    const { served, refusals } = selectServed(options.services);
+    if (options.strict && refusals.length > 0) throw new Error(refusals.join("\n"));
+    for (const refusal of refusals) app.log.error(refusal);
+    const operations = served.flatMap((service) => service.operations);
+    const router = createRouter(operations, common.basePath);
+    let endpoints: ReadonlyMap<Operation, Endpoint> = new Map();
     takeOddRequests(app);
     markArrivals(app, options);
-    answerUnrouted(app);
+    findOperations(app, router);
+    app.decorateRequest("endingHeaders", {
+      getter() {
+        return this.operation && endpoints.get(this.operation)?.endingHeaders;
+      },
+    });
+    answerUnrouted(app, router);
     app.addHook("onRequest", (request, _, done) => {
       checkSizes(request, limits);
       const problem = hostProblem(request.raw);
@@ -43,30 +59,29 @@ export const transcoder = fastifyPlugin(
       if (coding !== undefined) throw new HttpError("NOT_IMPLEMENTED", coding, { connection: "close" });
       done();
     });
-    for (const { desc, transport } of options.services) {
-      const operations = operationsOf(desc);
-      await app.register((scope) => registerOperations(scope, { ...common, operations, transport }));
-    }
+    await app.register(async (scope) => {
+      endpoints = await registerOperations(scope, { ...common, services: served, router });
+    });
     app.addHook("preClose", streams.end);
     options.draining?.addEventListener("abort", streams.end, { once: true });
-    serveDocument(app, options);
+    serveDocument(app, options, operations);
   },
   { name: "connect-transcoder", fastify: "5.x" },
 );
 
-function serveDocument(app: FastifyInstance, options: TranscoderOptions): void {
-  const { openApi, services } = options;
+function serveDocument(app: FastifyInstance, options: TranscoderOptions, operations: readonly Operation[]): void {
+  const { openApi } = options;
   if (!openApi) return;
   const { limits, apiVersion, errors } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
   const { path = "/openapi.json", docs = {}, examples, patchExamples, security, ...about } = openApi;
-  const descs = services.map(({ desc }) => desc);
+  const files = new Set(operations.map(({ service }) => service.file));
   const document = openApiDocument(
     {
-      operations: descs.flatMap(operationsOf),
+      operations,
       ...documentedErrors(errors),
       docs,
-      files: filesBelow(descs.map(({ file }) => file)),
+      files: filesBelow([...files]),
       examples,
       patchExamples,
       deprecation,

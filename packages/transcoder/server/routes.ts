@@ -1,4 +1,4 @@
-/** Registers operations as Fastify routes: what one request goes through, from its headers to the answer. */
+/** What the requests of an operation go through, from their headers to the answer. */
 import type { IncomingMessage } from "node:http";
 import { finished } from "node:stream/promises";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
@@ -7,7 +7,6 @@ import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { streamsAnswers } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
-import type { Segment } from "../contract/template.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
@@ -19,52 +18,79 @@ import { type Answer, answerer, asksForOne } from "../response/answer.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
+import { type Endpoint, routeOperations } from "./dispatch.ts";
 import { announceBody } from "./node-http.ts";
-import { recordAddress } from "./operation-finder.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
+import { recordAddress } from "./record-address.ts";
+import type { Router } from "./router.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 import { type StreamOptions, streamHandler } from "./streams.ts";
 
 export interface HandlerOptions extends ReturnType<typeof transcoderDefaults> {
+  /** The way to the operation's service. */
   readonly transport: Transport;
   readonly limits: Limits;
   readonly clock: () => number;
   readonly tellUnknown: TellUnknown;
 }
 
-export interface RouteOptions extends StreamOptions {
-  readonly operations: readonly Operation[];
+export interface RouteOptions extends Omit<StreamOptions, "transport"> {
+  readonly services: readonly { readonly operations: readonly Operation[]; readonly transport: Transport }[];
+  readonly router: Router;
+}
+
+interface OperationOptions extends StreamOptions {
+  /** Where the record at a path is found. */
+  readonly addressOf: (path: string) => string;
 }
 
 const TOO_LARGE = new HttpError("PAYLOAD_TOO_LARGE", "The body is too large.");
 
-/** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then headers, path, query and body. */
-export async function registerOperations(app: FastifyInstance, options: RouteOptions): Promise<void> {
+/** Verbs whose bodies Fastify does not read. */
+const WITHOUT_BODY: readonly string[] = ["GET", "HEAD", "TRACE"];
+
+/** Registers the operations of all services. Returns what each does with its requests. */
+export async function registerOperations(
+  app: FastifyInstance,
+  options: RouteOptions,
+): Promise<Map<Operation, Endpoint>> {
+  const { services, router, limits } = options;
+  const operations = services.flatMap((service) => service.operations);
   app.removeAllContentTypeParsers();
-  const { bodyBytes } = options.limits;
-  app.addContentTypeParser("*", async ({ headers }: FastifyRequest, payload: IncomingMessage) => {
-    const refuse = (_piece: unknown, length: number) => {
-      if (length > bodyBytes) throw TOO_LARGE;
-    };
-    refuse(undefined, Number(headers["content-length"]));
-    return readBody(payload, refuse);
-  });
-  await prepareValidation(options.operations.map(({ method }) => method.input));
-  for (const operation of options.operations) registerOperation(app, operation, options);
+  app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) =>
+    readWithin(limits.bodyBytes, request, payload),
+  );
+  await prepareValidation(operations.map(({ method }) => method.input));
+  const addressOf = recordAddress(operations, router, options);
+  const endpoints = new Map(
+    services.flatMap(({ operations, transport }) =>
+      operations.map((operation) => [operation, endpointOf(operation, { ...options, transport, addressOf })] as const),
+    ),
+  );
+  routeOperations(app, router, (operation) => endpoints.get(operation) as Endpoint);
+  return endpoints;
 }
 
-function registerOperation(app: FastifyInstance, operation: Operation, options: RouteOptions): void {
-  const { basePath, clock } = options;
+async function readWithin(bytes: number, { headers }: FastifyRequest, payload: IncomingMessage): Promise<Buffer> {
+  const refuse = (_piece: unknown, length: number) => {
+    if (length > bytes) throw TOO_LARGE;
+  };
+  refuse(undefined, Number(headers["content-length"]));
+  return readBody(payload, refuse);
+}
+
+/** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then headers, path, query and body. */
+function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
+  const { basePath, clock, limits } = options;
   const isStreamed = streamsAnswers(operation);
   const bodyTypes = bodyTypesOf(operation);
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
-  app.route({
-    method: operation.verb,
-    url: basePath + operation.segments.map(routePart).join(""),
-    config: { operation, endingHeaders },
-    // Returns a promise only if something has to be waited for: one costs as much as all these checks.
-    onRequest: (request, reply, done): Promise<void> | void => {
+  const answer: Endpoint["handle"] = isStreamed ? streamHandler(operation, options) : handlerOf(operation, options);
+  return {
+    endingHeaders,
+    // A promise costs as much as all these checks.
+    admit(request, reply, done) {
       if (endingHeaders) reply.headers(endingHeaders(request.originalUrl));
       varyByAccept(reply);
       const admission = options.authorize(request, operation);
@@ -73,8 +99,14 @@ function registerOperation(app: FastifyInstance, operation: Operation, options: 
       if (arrival) return arrival;
       done();
     },
-    handler: isStreamed ? streamHandler(operation, options) : handlerOf(operation, options),
-  });
+    handle(request, reply) {
+      if (!operation.body || !WITHOUT_BODY.includes(request.method)) return answer(request, reply);
+      return readWithin(limits.bodyBytes, request, request.raw).then((body) => {
+        request.body = body;
+        return answer(request, reply);
+      });
+    },
+  };
 
   function check(request: FastifyRequest): Promise<void> | undefined {
     checkSunset();
@@ -105,17 +137,12 @@ function dropContent(request: IncomingMessage & { readonly stream?: { readonly e
 /** Overrides the headers of a body that has no meaning, as in a DELETE (RFC 9110, 9.3.5): Fastify would check them. */
 const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "transfer-encoding": undefined };
 
-/** In the router's syntax, where names have only letters, digits and `_`, unlike JSON names. */
-const routePart = (segment: Segment): string =>
-  `/${"field" in segment ? `:${segment.field.jsonName.replaceAll(/\W/g, "_")}` : segment.literal}`;
-
-function handlerOf(operation: Operation, options: RouteOptions) {
+function handlerOf(operation: Operation, options: OperationOptions) {
   const { transport, basePath, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn, jsonNamesOnly } =
     options;
   const method = operation.method as DescMethodUnary;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
-  const addressOf = operation.location && recordAddress(options.operations, options);
-  const answerOf = answerer(operation, { ...options, addressOf });
+  const answerOf = answerer(operation, options);
   const isOne = asksForOne(operation);
   const conditional = isConditional(operation);
   const { idFilter } = operation;
@@ -184,7 +211,8 @@ const JSON_UTF8 = `${JSON_TYPE}; charset=utf-8`;
 const keyPart = (value: string | string[] | undefined): string => (value === undefined ? "\n-" : `\n+${value}`);
 
 /** Whether the operation does nothing but read, so that one answer does for several callers. */
-const isRead = ({ verb, method }: Operation): boolean => verb === "GET" && method.idempotency === Level.NO_SIDE_EFFECTS;
+const isRead = ({ verb, body, method }: Operation): boolean =>
+  verb === "GET" && !body && method.idempotency === Level.NO_SIDE_EFFECTS;
 
 /** Keeps a link to a successor beside the link to the next page. */
 function mergeLinks(reply: FastifyReply, headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -3,12 +3,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import { ACCEPT_PATCH } from "../policy/media.ts";
 import { splitTarget } from "../request/head.ts";
+import type { Router } from "./router.ts";
 
 /**
- * Answers OPTIONS on every path that has a route, whoever registers it, and refuses what has none. To be called before
+ * Answers OPTIONS on every path that has an operation, or a route of the host's, and refuses what has none. To be called before
  * the routes are registered.
  */
-export function answerUnrouted(app: FastifyInstance): void {
+export function answerUnrouted(app: FastifyInstance, router: Router): void {
   const methodsByUrl = new Map<string, Set<string>>();
   const patterns = new Map<string, RegExp>();
   app.addHook("onRoute", ({ url, method }) => {
@@ -19,18 +20,23 @@ export function answerUnrouted(app: FastifyInstance): void {
     patterns.set(url, patternOf(url));
   });
 
-  const allowedOn = (path: string): string[] =>
-    sorted([...methodsByUrl].flatMap(([url, methods]) => (patterns.get(url)?.test(path) ? [...methods] : [])));
+  const allowedOn = (path: string): string[] => {
+    const decoded = decodeURI(path);
+    const own = [...methodsByUrl].flatMap(([url, methods]) => (patterns.get(url)?.test(decoded) ? [...methods] : []));
+    return sorted([...router.verbsAt(path), ...own]);
+  };
   /** OPTIONS with "*" asks about the server as a whole (RFC 9110, 9.3.7). */
-  const allowedAnywhere = (): string[] => sorted([...methodsByUrl.values()].flatMap((methods) => [...methods]));
+  const allowedAnywhere = (): string[] =>
+    sorted([...router.verbs, ...[...methodsByUrl.values()].flatMap((methods) => [...methods])]);
 
   app.addHook("onRequest", (request, reply, done) => {
+    if (request.operation) return done();
     if (!request.is404 && !isCaught(request)) {
       if (hasEmptyParameter(request)) throw notFound(request);
       return done();
     }
     const { path } = splitTarget(request.url);
-    const methods = path === "*" && request.method === "OPTIONS" ? allowedAnywhere() : allowedOn(decodeURI(path));
+    const methods = path === "*" && request.method === "OPTIONS" ? allowedAnywhere() : allowedOn(path);
     // A route for all that is left, of the host's own, as for the pages of an application.
     if (methods.length === 0 && !request.is404 && request.method !== "OPTIONS") return done();
     if (methods.length === 0) throw notFound(request);

@@ -101,10 +101,10 @@ const mostly = (usual: fc.Arbitrary<Text>, weight = 6): fc.Arbitrary<Text> =>
 
 const id = mostly(among("1", "2", "3", "8", "999"), 3);
 
-function targetOf({ segments, query }: Operation): fc.Arbitrary<Text> {
-  const path = segments.flatMap((segment) => [
+function targetOf({ template, query }: Operation): fc.Arbitrary<Text> {
+  const path = template.segments.flatMap((segment) => [
     fc.constant<Text>("/"),
-    "field" in segment ? id : fc.constant<Text>(segment.literal),
+    "literal" in segment ? fc.constant<Text>(segment.literal) : id,
   ]);
   const value = mostly(among("1", "2", "id", "-id", "available", "true", "100", "1,2,3", "pet,order", "W10"), 2);
   const name = mostly(among("limit", ...query.map(({ jsonName }) => jsonName)), 12);

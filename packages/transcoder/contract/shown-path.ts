@@ -1,0 +1,55 @@
+/** Paths as documents write them, where a variable is one segment: a variable of several has a name for each wildcard. */
+import { jsonPath } from "./field-path.ts";
+import { isRest, type Segment, type Template } from "./template.ts";
+
+/**
+ * The names of a template's wildcards, in its order. A variable that is one wildcard goes by the JSON name of its field. Those
+ * of `shelves/*` and `books/*` are "shelf" and "book", and "**" goes by its field as well.
+ */
+export function wildcardNames({ segments, variables }: Template): string[] {
+  const names: string[] = [];
+  for (const [i, segment] of segments.entries()) {
+    if ("literal" in segment) continue;
+    const variable = variables.find(({ from, to = segments.length }) => from <= i && i < to);
+    const before = variable && i === variable.from ? undefined : segments[i - 1];
+    const isOfLiteral = before && "literal" in before && !(variable && isRest(segment));
+    const name = isOfLiteral ? singular(before.literal) : variable ? jsonPath(variable.field) : "segment";
+    let own = name;
+    for (let count = 2; names.includes(own); count++) own = name + count;
+    names.push(own);
+  }
+  return names;
+}
+
+/** The template with these names, such as "/shelves/{shelf}/books/{book}:lend". */
+export function shownPath({ segments, customVerb }: Template, names: readonly string[]): string {
+  let at = 0;
+  const shown = segments.map((segment) => ("literal" in segment ? encoded(segment.literal) : `{${names[at++]}}`));
+  return `/${shown.join("/")}${customVerb === "" ? "" : `:${encoded(customVerb)}`}`;
+}
+
+/** What two templates have in common that are one path to a document: it takes no notice of names. */
+export const shownShape = (template: Template): string =>
+  shownPath(
+    template,
+    wildcardNames(template).map(() => ""),
+  );
+
+/** A template whatever its variables are called: two of one shape and verb take the same requests. */
+export const shapeOf = ({ segments, customVerb }: Pick<Template, "segments" | "customVerb">): string =>
+  `/${segments.map(segmentShape).join("/")}${customVerb === "" ? "" : `:${encoded(customVerb)}`}`;
+
+const segmentShape = (segment: Segment): string => ("literal" in segment ? encoded(segment.literal) : segment.wildcard);
+
+const encoded = (literal: string): string =>
+  encodeURIComponent(literal)
+    .replaceAll("*", "%2A")
+    .replaceAll(/%(?:24|26|2B|2C|3B|3D|40)/g, decodeURIComponent);
+
+/** Of words as they are in paths: "shelves" is "shelf", "properties" is "property", "addresses" is "address". */
+function singular(plural: string): string {
+  const [, stem, end] = /^(.+?)(ves|ies|sses|xes|ches|shes|(?<!s)s)$/.exec(plural) ?? [];
+  const ends: Readonly<Record<string, string>> = { ves: "f", ies: "y", s: "" };
+  const word = stem === undefined || end === undefined ? plural : stem + (ends[end] ?? end.slice(0, -2));
+  return word.replaceAll(/[^\w.-]/g, "_");
+}

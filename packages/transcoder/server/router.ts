@@ -1,0 +1,119 @@
+/** Which operation a request asks for: of all whose verb and path it fits the most specific one. */
+import type { Operation } from "../contract/operation.ts";
+import { isRest, type Segment } from "../contract/template.ts";
+import { ANY_VERB, VERBS } from "../contract/verb.ts";
+
+export interface Router {
+  /**
+   * The operation for a request target as it was sent, without scheme and host; undefined when there is none. HEAD goes to GET
+   * where nothing else has it.
+   *
+   * Segment by segment from the left, fixed text goes before `{field}` and "*", and those before "**". A custom verb goes
+   * before all that: "/books/3:lend" is text without a verb only where no operation has it. At most every node of the
+   * contract's tree is visited once, whatever the path is.
+   */
+  find(verb: string, target: string): Operation | undefined;
+  /** All verbs by which there is an operation at a target. */
+  verbsAt(target: string): string[];
+  /** All verbs that any operation has. */
+  readonly verbs: readonly string[];
+}
+
+/** What can follow the segments that led here. */
+interface Node {
+  readonly literals: Map<string, Node>;
+  one: Node | undefined;
+  /** For a path that goes on in any way, or ends. */
+  rest: Operation | undefined;
+  /** For a path that ends here. */
+  end: Operation | undefined;
+}
+
+/** The operations of one verb, by their custom verbs; without one under "". */
+type Trees = Map<string, Node>;
+
+/** Compiles the search. Of two operations that no request can tell apart the first is found. */
+export function createRouter(operations: readonly Operation[], basePath: string): Router {
+  const base = basePath
+    .split("/")
+    .slice(1)
+    .map((literal) => ({ literal }));
+  const byVerb = new Map<string, Trees>();
+  function add(verb: string, operation: Operation): void {
+    const { customVerb, segments } = operation.template;
+    const trees = byVerb.get(verb) ?? new Map<string, Node>();
+    byVerb.set(verb, trees);
+    const root = trees.get(customVerb) ?? newNode();
+    trees.set(customVerb, root);
+    addTo(root, [...base, ...segments], operation);
+  }
+  for (const operation of operations) if (operation.verb !== ANY_VERB) add(operation.verb, operation);
+  for (const operation of operations) if (operation.verb === "GET") add("HEAD", operation);
+  // Behind the others, so that it gets what they leave. OPTIONS is answered with what there is.
+  for (const operation of operations)
+    if (operation.verb === ANY_VERB) for (const verb of VERBS) if (verb !== "OPTIONS") add(verb, operation);
+
+  function find(verb: string, target: string): Operation | undefined {
+    const trees = byVerb.get(verb);
+    if (!trees || !target.startsWith("/")) return undefined;
+    const path = pathIn(target);
+    const plain = trees.get("");
+    if (trees.size > (plain ? 1 : 0)) {
+      const colon = path.lastIndexOf(":");
+      const customVerb = colon > path.lastIndexOf("/") ? decoded(path.slice(colon + 1)) : "";
+      const tree = customVerb === "" ? undefined : trees.get(customVerb);
+      const found = tree && search(tree, path.slice(0, colon), 1);
+      if (found) return found;
+    }
+    return plain && search(plain, path, 1);
+  }
+  const verbs = [...byVerb.keys()];
+  return { find, verbsAt: (target) => verbs.filter((verb) => find(verb, target)), verbs };
+}
+
+const newNode = (): Node => ({ literals: new Map(), one: undefined, rest: undefined, end: undefined });
+
+function addTo(root: Node, segments: readonly Segment[], operation: Operation): void {
+  let node = root;
+  for (const segment of segments) {
+    if (isRest(segment)) {
+      node.rest ??= operation;
+      return;
+    }
+    const next = ("literal" in segment ? node.literals.get(segment.literal) : node.one) ?? newNode();
+    if ("literal" in segment) node.literals.set(segment.literal, next);
+    else node.one = next;
+    node = next;
+  }
+  node.end ??= operation;
+}
+
+/** Goes on behind a slash of the path, or behind its end. */
+function search(node: Node, path: string, at: number): Operation | undefined {
+  if (at > path.length) return node.end ?? node.rest;
+  const slash = path.indexOf("/", at);
+  const end = slash < 0 ? path.length : slash;
+  if (node.literals.size > 0) {
+    const next = node.literals.get(decoded(path.slice(at, end)));
+    const found = next && search(next, path, end + 1);
+    if (found) return found;
+  }
+  // One segment of any text has some.
+  return (node.one && end > at ? search(node.one, path, end + 1) : undefined) ?? node.rest;
+}
+
+/** The path that a target begins with. */
+function pathIn(target: string): string {
+  const end = target.search(/[?#]/);
+  return end < 0 ? target : target.slice(0, end);
+}
+
+/** What can't be decoded is no fixed text of any template. */
+function decoded(part: string): string {
+  if (!part.includes("%")) return part;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
