@@ -178,7 +178,7 @@ const operationOf = (verb: string, path: string): Operation => {
 };
 const compile = (verb: string, path: string) => inputReader(operationOf(verb, path), "", 16);
 const nothing = { headers: {}, body: undefined, strict: true };
-const bodyTypes = bodyTypesOf({ verb: "PATCH", updateMask: undefined });
+const bodyTypes = bodyTypesOf(operationOf("POST", "/pets"));
 const type = { "content-type": "application/json" };
 
 const listPets = compile("GET", "/pets");

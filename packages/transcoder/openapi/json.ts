@@ -4,6 +4,9 @@ export interface JsonObject {
   readonly [member: string]: Json | undefined;
 }
 
+/** The content of a body that is bytes of any type. */
+export const BYTES: JsonObject = { "*/*": { schema: { type: "string", format: "binary" } } };
+
 /** JSON text in which a bigint is an integer with all its digits. It is YAML as well, as which many tools read documents. */
 export function jsonText(value: Json): string {
   if (typeof value === "bigint") return String(value);

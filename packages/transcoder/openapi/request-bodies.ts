@@ -1,18 +1,21 @@
 /** What an operation takes as its body. */
+import { takesBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { BYTES, type Json, type JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
 
 type Body = NonNullable<Operation["body"]>;
 
 export function requestBodyOf(
-  { body, updateMask, method }: Operation,
+  operation: Operation,
   { examples, patchExamples }: Pick<Sources, "examples" | "patchExamples">,
   schemas: Schemas,
 ): JsonObject | undefined {
+  const { body, updateMask, method } = operation;
   if (!body) return undefined;
+  if (takesBytes(operation)) return { content: BYTES };
   const schema = updateMask ? patchSchema(body, schemas) : bodySchema(body, schemas);
   const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
   const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];

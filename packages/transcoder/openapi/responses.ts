@@ -1,6 +1,6 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
-import { streamsAnswers } from "../contract/kinds.ts";
+import { answersBytes, streamsAnswers } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE } from "../policy/media.ts";
@@ -8,7 +8,7 @@ import { mayBeNull } from "../response/encode.ts";
 import type { ErrorBodies } from "./error-bodies.ts";
 import { eventContent } from "./events.ts";
 import type { Failure } from "./failures.ts";
-import type { JsonObject } from "./json.ts";
+import { BYTES, type JsonObject } from "./json.ts";
 import { messageContent } from "./message-streams.ts";
 import type { Schemas } from "./schemas.ts";
 import { nullable } from "./values.ts";
@@ -92,6 +92,7 @@ function ownHeader(field: DescField, schemas: Schemas): JsonObject {
 }
 
 function contentOf(operation: Operation, schemas: Schemas, { errorBodies }: Common): JsonObject | undefined {
+  if (operation.successStatus !== 204 && answersBytes(operation)) return BYTES;
   if (operation.stream) return eventContent(operation.stream, schemas, errorBodies.inStream);
   if (streamsAnswers(operation)) return messageContent(bodyOf(operation, schemas), errorBodies.inStream);
   return operation.successStatus === 204 ? undefined : { [JSON_TYPE]: { schema: bodyOf(operation, schemas) } };

@@ -13,5 +13,6 @@ test.each([
   ['W/"3"', 'W/"3"', /It matches no weak tag, as this one is\.$/],
 ])("If-Match: %s of a record with %s is told what is wrong", (condition, etag, message) => {
   const conditions = { ifMatch: parseEntityTags("If-Match", condition), ifNoneMatch: undefined };
-  expect(() => judgeConditions(conditions, { status: 200, headers: { etag }, body: undefined })).toThrow(message);
+  const answer = { status: 200, headers: { etag }, type: "application/json", body: undefined };
+  expect(() => judgeConditions(conditions, answer)).toThrow(message);
 });

@@ -2,12 +2,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { takesBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { isNamed, parseAccept, weightOf } from "./accept.ts";
 
 export const JSON_TYPE = "application/json";
+/** With the charset that Fastify would add. */
+export const JSON_UTF8 = `${JSON_TYPE}; charset=utf-8`;
 export const PROBLEM_TYPE = "application/problem+json";
 const MERGE_PATCH_TYPE = "application/merge-patch+json";
 export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };
@@ -61,7 +64,7 @@ export function varyByAccept(reply: FastifyReply): void {
   reply.header("vary", [...fields, "Accept"].join(", "));
 }
 
-/** What a body may be, and the header of a 415 that says so (RFC 9110, 15.5.16; RFC 5789, 3.1; Linked Data Platform, 7.1). */
+/** What a body may be, anything if no type is named, and the header of a 415 that says so (RFC 9110, 15.5.16; RFC 5789, 3.1; Linked Data Platform, 7.1). */
 export interface BodyTypes {
   readonly types: readonly string[];
   readonly header: Readonly<Record<string, string>>;
@@ -69,7 +72,9 @@ export interface BodyTypes {
 
 const ACCEPT: Readonly<Record<string, string>> = { POST: "accept-post", PATCH: "accept-patch" };
 
-export function bodyTypesOf({ verb, updateMask }: Pick<Operation, "verb" | "updateMask">): BodyTypes {
+export function bodyTypesOf(operation: Pick<Operation, "method" | "verb" | "updateMask" | "body">): BodyTypes {
+  if (takesBytes(operation)) return { types: [], header: {} };
+  const { verb, updateMask } = operation;
   const types = updateMask === undefined ? [JSON_TYPE] : [MERGE_PATCH_TYPE, JSON_TYPE];
   return { types, header: { [ACCEPT[verb] ?? "accept"]: types.join(", ") } };
 }
@@ -83,6 +88,7 @@ export function bodyTypesOf({ verb, updateMask }: Pick<Operation, "verb" | "upda
 export function checkContentType(headers: IncomingHttpHeaders, { types, header }: BodyTypes): void {
   const coding = codingsIn(headers["content-encoding"]).find((name) => name !== "identity");
   if (coding !== undefined) throw new HttpError("UNSUPPORTED_MEDIA_TYPE", codingProblem(coding), ACCEPT_ENCODING);
+  if (types.length === 0) return;
   const refuse = (message: string) =>
     new HttpError("UNSUPPORTED_MEDIA_TYPE", `${message}; send ${types.join(" or ")} in UTF-8.`, header);
   const given = headers["content-type"];

@@ -2,12 +2,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { takesBytes } from "../contract/kinds.ts";
 import type { Body, Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { PARTS, type RequestPart, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
+import { bytesReader } from "./bytes.ts";
 import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
 import { splitTarget } from "./head.ts";
 import { idempotencyKey, operationFor, resumeReader } from "./headers.ts";
@@ -100,6 +102,10 @@ function headerReader({ requestHeaders }: Operation): ReadPart {
 function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean): ReadPart {
   const { body } = operation;
   if (!body) return () => {};
+  if (takesBytes(operation)) {
+    const readBytes = bytesReader(body);
+    return ({ headers, body: bytes = EMPTY }, message) => readBytes(message, headers, bytes);
+  }
   const assign = bodyAssigner(operation, body);
   return ({ body: bytes = EMPTY, strict }, message) => {
     const json = parseJson(bytes, maxDepth);

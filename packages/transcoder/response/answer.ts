@@ -2,20 +2,25 @@
 import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { byName, isClamped } from "../contract/fields.ts";
+import { answersBytes } from "../contract/kinds.ts";
 import { addressText } from "../contract/link.ts";
 import type { Operation } from "../contract/operation.ts";
+import { JSON_UTF8 } from "../policy/media.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
 import { splitTarget } from "../request/head.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
+import { bytesReader } from "./bytes.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON text; undefined when the status allows no body. */
-  readonly body: string | undefined;
+  /** The Content-Type of the body. */
+  readonly type: string;
+  /** JSON text, or bytes; undefined when the status allows no body. */
+  readonly body: string | Uint8Array | undefined;
   /** What the caller gets of the metadata of the RPC's answer. */
   readonly metadata?: ResponseHeaders | undefined;
 }
@@ -49,6 +54,7 @@ export function answerer(
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
   const write = response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
+  const bytesOf = answersBytes(operation) ? bytesReader(operation) : undefined;
   const recordOf = (message: Message): Message | undefined => {
     const body = response ? field(message, response.localName) : message;
     return response?.fieldKind === "list" ? (body as Message[])[0] : (body as Message);
@@ -69,8 +75,10 @@ export function answerer(
     const next = paging && field(message, paging.nextPageToken.localName);
     const token = next ? addressText(next) : "";
     if (token) headers.link = `<${nextTarget?.(target, token)}>; rel="next"`;
-    const body = successStatus === 204 ? undefined : write(message);
-    return { status: successStatus, headers, body };
+    if (successStatus === 204) return { status: successStatus, headers, type: JSON_UTF8, body: undefined };
+    if (!bytesOf) return { status: successStatus, headers, type: JSON_UTF8, body: write(message) };
+    const { type, data } = bytesOf(message);
+    return { status: successStatus, headers, type, body: data };
   };
 }
 

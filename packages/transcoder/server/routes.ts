@@ -5,12 +5,12 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { streamsAnswers } from "../contract/kinds.ts";
+import { answersBytes, streamsAnswers } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
-import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, JSON_TYPE, varyByAccept } from "../policy/media.ts";
+import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, varyByAccept } from "../policy/media.ts";
 import { readBody } from "../request/body.ts";
 import { prefersStrict, timeoutMs } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
@@ -83,6 +83,7 @@ async function readWithin(bytes: number, { headers }: FastifyRequest, payload: I
 function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
   const { basePath, clock, limits } = options;
   const isStreamed = streamsAnswers(operation);
+  const isBytes = answersBytes(operation);
   const bodyTypes = bodyTypesOf(operation);
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
@@ -111,7 +112,8 @@ function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
   function check(request: FastifyRequest): Promise<void> | undefined {
     checkSunset();
     const isDropping = !operation.body && dropContent(request.raw);
-    if (!isStreamed) checkAccept(request);
+    // Of bytes it is known only with the answer what they are.
+    if (!isStreamed && !isBytes) checkAccept(request);
     if (operation.body) {
       announceBody(request.raw);
       checkContentType(request.headers, bodyTypes);
@@ -194,7 +196,7 @@ function handlerOf(operation: Operation, options: OperationOptions) {
         if (judged.metadata) reply.headers(judged.metadata);
         // To a HEAD, Fastify sends the length of this body: in a 304 it is the length of the 200 (RFC 9110, 8.6).
         const body = request.method === "HEAD" ? answer.body : judged.body;
-        if (body !== undefined) reply.type(JSON_UTF8);
+        if (body !== undefined) reply.type(answer.type);
         reply.send(body);
       },
       (error) => {
@@ -203,9 +205,6 @@ function handlerOf(operation: Operation, options: OperationOptions) {
     );
   };
 }
-
-/** With the charset that Fastify would add. */
-const JSON_UTF8 = `${JSON_TYPE}; charset=utf-8`;
 
 /** Unambiguous, because neither a request target nor a header's value has a line feed. */
 const keyPart = (value: string | string[] | undefined): string => (value === undefined ? "\n-" : `\n+${value}`);

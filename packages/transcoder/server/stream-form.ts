@@ -1,9 +1,13 @@
 /** What an operation's responses are written as, chosen for each request. */
 import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
+import { answersBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
+import { UpstreamFailure } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";
+import { ANY_BYTES, type Bytes, bytesReader } from "../response/bytes.ts";
 import { contentOf } from "../response/encode.ts";
 import { eventFormats, eventReader, eventWriter, type StreamEvent } from "../response/events.ts";
 import { jsonReader, messageForms } from "../response/messages.ts";
@@ -30,7 +34,11 @@ export interface StreamForm<M> {
 }
 
 export const streamFormOf = (operation: Operation, tellUnknown?: TellUnknown): StreamForm<unknown> =>
-  (operation.stream ? ofEvents(operation.stream, tellUnknown) : ofMessages(operation, tellUnknown)) as never;
+  (operation.stream
+    ? ofEvents(operation.stream, tellUnknown)
+    : answersBytes(operation)
+      ? ofBytes(operation)
+      : ofMessages(operation, tellUnknown)) as never;
 
 const ofEvents = (stream: Stream, tellUnknown?: TellUnknown): StreamForm<StreamEvent> => ({
   read: eventReader(stream, tellUnknown),
@@ -52,6 +60,26 @@ const ofMessages = (operation: Operation, tellUnknown?: TellUnknown): StreamForm
     return () => ({ type: `${type}; charset=utf-8`, writer: open() });
   },
 });
+
+/** One body, of the type that its first part names, with nothing between the parts. Until then there is nothing to begin with. */
+const ofBytes = (operation: Operation): StreamForm<Bytes> => ({
+  read: bytesReader(operation),
+  endsInOrder: false,
+  choose: () => (_, first) => {
+    if (!first) throw new UpstreamFailure(operation, new ConnectError(LATE, Code.DeadlineExceeded));
+    return { type: first.done ? ANY_BYTES : first.value.type, writer: BYTES };
+  },
+});
+
+const LATE = "The service did not begin its answer in time.";
+
+const BYTES: StreamWriter<Bytes> = {
+  head: "",
+  message: ({ data }) => data,
+  heartbeat: () => "",
+  error: () => "",
+  end: "",
+};
 
 function chosen<F extends { readonly type: string }>(request: FastifyRequest, forms: readonly F[]): F {
   const types = forms.map(({ type }) => type);

@@ -42,7 +42,6 @@ const HEADERS = {
 export function streamHandler(operation: Operation, options: StreamOptions) {
   const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, last } = options;
   const method = operation.method as DescMethodStreaming;
-
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
   const form = streamFormOf(operation, options.tellUnknown);
   const bodyTypes = bodyTypesOf(operation);
