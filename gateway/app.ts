@@ -94,6 +94,8 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     apiVersion: API_VERSION,
     jsonNamesOnly: true,
     strict: true,
+    timeoutHeaders: ["X-Server-Timeout"],
+    requireContentType: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),
     endOf: ({ ended }) => ended,
     callHeaders,

@@ -40,6 +40,7 @@ export function petstoreDocument({
       url: publicUrl,
       basePath,
       requestMs: limits.requestMs,
+      timeoutHeaders: ["X-Server-Timeout"],
       everywhere: (rate || auth) && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate, auth) },
     },
   );

@@ -16,13 +16,14 @@ import { ListPetsRequestSchema, PetService, UpdatePetRequestSchema } from "#prot
 import { parseAccept, weightOf } from "../../packages/transcoder/policy/accept.ts";
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
 import { bodyTypesOf, checkContentType } from "../../packages/transcoder/policy/media.ts";
-import { prefersStrict, timeoutMs } from "../../packages/transcoder/request/headers.ts";
+import { prefersStrict } from "../../packages/transcoder/request/headers.ts";
 import { inputReader } from "../../packages/transcoder/request/input.ts";
 import { parseJson } from "../../packages/transcoder/request/json.ts";
 import { isWellEncoded } from "../../packages/transcoder/request/path.ts";
 import { formatQuery, parseQuery } from "../../packages/transcoder/request/query.ts";
 import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/request-id.ts";
 import { toInteger } from "../../packages/transcoder/request/scalars.ts";
+import { TIMEOUT_HEADERS, timeoutReader } from "../../packages/transcoder/request/timeout.ts";
 import { parseTimestamp } from "../../packages/transcoder/request/timestamp.ts";
 import { readPage } from "../../services/records/page.ts";
 import { countSteps } from "./step-counter.ts";
@@ -178,7 +179,8 @@ const operationOf = (verb: string, path: string): Operation => {
 };
 const compile = (verb: string, path: string) => inputReader(operationOf(verb, path), "", 16);
 const nothing = { headers: {}, body: undefined, strict: true };
-const bodyTypes = bodyTypesOf(operationOf("POST", "/pets"));
+const bodyTypes = bodyTypesOf(operationOf("POST", "/pets"), true);
+const readTimeout = timeoutReader(TIMEOUT_HEADERS, 10_000);
 const type = { "content-type": "application/json" };
 
 const listPets = compile("GET", "/pets");
@@ -212,7 +214,8 @@ const readers: readonly (readonly [name: string, read: Reader])[] = [
   ["If-None-Match", (text) => parseEntityTags("If-None-Match", text)],
   ["Accept", (text) => weightOf(parseAccept(text), "application/json")],
   ["Prefer", prefersStrict],
-  ["X-Server-Timeout", (text) => timeoutMs(text, 10_000)],
+  ["X-Server-Timeout", (text) => readTimeout({ "x-server-timeout": text })],
+  ["Grpc-Timeout", (text) => readTimeout({ "grpc-timeout": text })],
   ["Content-Type", (text) => checkContentType({ "content-type": text }, bodyTypes)],
   ["Content-Encoding", (text) => checkContentType({ "content-encoding": text, ...type }, bodyTypes)],
   ["timestamps", parseTimestamp],

@@ -5,6 +5,7 @@ import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/headers.ts";
+import type { TimeoutHeader } from "../request/timeout.ts";
 import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
 import { type PathVariable, pathVariables } from "./paths.ts";
@@ -124,9 +125,12 @@ const header = (name: string, description: string, schema: JsonObject) => ({
 
 /**
  * Headers that many operations take, and none has a field for, by what the document calls them. `requestMs` is the longest time
- * for a request.
+ * for a request, `timeoutHeaders` ask for less.
  */
-export const commonParameters = (requestMs: number) => ({
+export const commonParameters = (
+  requestMs: number,
+  timeoutHeaders: readonly TimeoutHeader[],
+): Readonly<Record<string, ReturnType<typeof header>>> => ({
   IfMatch: header(
     "If-Match",
     "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +
@@ -144,12 +148,22 @@ export const commonParameters = (requestMs: number) => ({
       "otherwise it is ignored. Members that only its answer has, such as `id`, are known, and ignored either way.",
     { examples: ["handling=strict"] },
   ),
-  ServerTimeout: header(
-    "X-Server-Timeout",
-    "Seconds that the caller gives the request, or a stream until its answer begins: a decimal number, 1 or more. More than " +
-      `${requestMs / 1000} is read as that. Less than 1 is taken too, and may be over before there is an answer.`,
-    { pattern: A_SECOND_OR_MORE, examples: ["2.5"] },
-  ),
+  ...(timeoutHeaders.includes("X-Server-Timeout") && {
+    ServerTimeout: header(
+      "X-Server-Timeout",
+      "Seconds that the caller gives the request, or a stream until its answer begins: a decimal number, 1 or more. More than " +
+        `${requestMs / 1000} is read as that. Less than 1 is taken too, and may be over before there is an answer.`,
+      { pattern: A_SECOND_OR_MORE, examples: ["2.5"] },
+    ),
+  }),
+  ...(timeoutHeaders.includes("Grpc-Timeout") && {
+    GrpcTimeout: header(
+      "Grpc-Timeout",
+      "The same as gRPC says it: up to eight digits and a unit, H, M or S for hours, minutes and seconds, m, u or n for " +
+        "thousandths, millionths and billionths of a second.",
+      { pattern: "^0{0,6}[1-9]\\d{0,6}[HMS]$", examples: ["2S"] },
+    ),
+  }),
   RequestId: header(
     "X-Request-Id",
     "The caller's identifier for the request: 1 to 128 letters, digits and `._:/+=-`. The answer and the logs repeat " +

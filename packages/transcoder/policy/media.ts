@@ -68,15 +68,20 @@ export function varyByAccept(reply: FastifyReply): void {
 export interface BodyTypes {
   readonly types: readonly string[];
   readonly header: Readonly<Record<string, string>>;
+  /** Whether a body has to say its type. Otherwise one that does not is JSON. */
+  readonly isTyped: boolean;
 }
 
 const ACCEPT: Readonly<Record<string, string>> = { POST: "accept-post", PATCH: "accept-patch" };
 
-export function bodyTypesOf(operation: Pick<Operation, "method" | "verb" | "updateMask" | "body">): BodyTypes {
-  if (takesBytes(operation)) return { types: [], header: {} };
+export function bodyTypesOf(
+  operation: Pick<Operation, "method" | "verb" | "updateMask" | "body">,
+  isTyped: boolean,
+): BodyTypes {
+  if (takesBytes(operation)) return { types: [], header: {}, isTyped: false };
   const { verb, updateMask } = operation;
   const types = updateMask === undefined ? [JSON_TYPE] : [MERGE_PATCH_TYPE, JSON_TYPE];
-  return { types, header: { [ACCEPT[verb] ?? "accept"]: types.join(", ") } };
+  return { types, header: { [ACCEPT[verb] ?? "accept"]: types.join(", ") }, isTyped };
 }
 
 /**
@@ -85,7 +90,7 @@ export function bodyTypesOf(operation: Pick<Operation, "method" | "verb" | "upda
  *
  * @throws HttpError UNSUPPORTED_MEDIA_TYPE
  */
-export function checkContentType(headers: IncomingHttpHeaders, { types, header }: BodyTypes): void {
+export function checkContentType(headers: IncomingHttpHeaders, { types, header, isTyped }: BodyTypes): void {
   const coding = codingsIn(headers["content-encoding"]).find((name) => name !== "identity");
   if (coding !== undefined) throw new HttpError("UNSUPPORTED_MEDIA_TYPE", codingProblem(coding), ACCEPT_ENCODING);
   if (types.length === 0) return;
@@ -93,7 +98,7 @@ export function checkContentType(headers: IncomingHttpHeaders, { types, header }
     new HttpError("UNSUPPORTED_MEDIA_TYPE", `${message}; send ${types.join(" or ")} in UTF-8.`, header);
   const given = headers["content-type"];
   if (given === undefined) {
-    if (Number(headers["content-length"] ?? 0) > 0) throw refuse("The body has no Content-Type");
+    if (isTyped && Number(headers["content-length"] ?? 0) > 0) throw refuse("The body has no Content-Type");
     return;
   }
   const type = parseType(given);

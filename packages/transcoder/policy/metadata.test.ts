@@ -1,7 +1,7 @@
 /** What passes between the headers of HTTP and the metadata of RPCs, both ways. */
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
-import { compileLibrary, serviceOf } from "../fixtures/compile.ts";
+import { compileLibrary, compileNews, serviceOf } from "../fixtures/compile.ts";
 import { serve } from "../fixtures/server.ts";
 import type { TranscoderOptions } from "../index.ts";
 import { requestMetadata, responseMetadata } from "./metadata.ts";
@@ -124,4 +124,16 @@ test("an answer that is shared is shared by those whose headers were passed on a
     ["a", "a", "b"].map(async (tenant) => (await server.call("/books/1", { headers: { "x-tenant": tenant } })).text),
   );
   expect(titles[2]).not.toBe(titles[0]);
+});
+
+test("a stream begins with the metadata with which its answer begins, and bad metadata is no fault of the service's", async () => {
+  const news = serviceOf(compileNews(), "foreign.news.v1.NewsService");
+  async function* watchBooks(_: unknown, { responseHeader }: HandlerContext) {
+    responseHeader.set("x-cost", "3");
+    yield { place: "p1" };
+  }
+  server = await serve(news, { watchBooks } as object, { grpcMetadata: true });
+  const { status, headers } = await server.call("/shelves/1/news");
+  expect([status, headers.get("grpc-metadata-x-cost")]).toEqual([200, "3"]);
+  expect((await server.call("/shelves/1/news", { headers: { "grpc-metadata-te": "x" } })).status).toBe(400);
 });

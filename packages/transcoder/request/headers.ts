@@ -2,23 +2,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError } from "../errors/http-error.ts";
 
 type Value = string | string[] | undefined;
-
-/**
- * Milliseconds that the caller gives the request (X-Server-Timeout, decimal seconds), the maximum if it gives more or
- * does not say.
- *
- * @throws HttpError INVALID_HEADER
- */
-export function timeoutMs(value: Value, maxMs: number): number {
-  if (value === undefined) return maxMs;
-  const seconds = typeof value === "string" && /^\d+(\.\d+)?$/.test(value) ? Number(value) : 0;
-  if (seconds === 0)
-    throw new HttpError("INVALID_HEADER", "X-Server-Timeout: must be a decimal number of seconds above 0, such as 2.5");
-  return Math.min(seconds * 1000, maxMs);
-}
 
 /** The key: the text of a string of RFC 8941 (3.3.3), as the draft of the header has it, or else the value as it was sent. */
 export const idempotencyKey = (value: string): string =>

@@ -10,14 +10,15 @@ import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import { type MetadataOptions, requestMetadata, responseMetadata } from "../policy/metadata.ts";
 import type { SizeLimits } from "../request/head.ts";
 import { REQUEST_ID_HEADER } from "../request/request-id.ts";
+import { TIMEOUT_HEADERS, type TimeoutHeader } from "../request/timeout.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits extends SizeLimits {
-  /** Most bytes of a body; 64 KiB by default. */
+  /** Most bytes of a body; 4 MiB by default. The size of answers is limited by the transports, by their `readMaxBytes`. */
   readonly bodyBytes: number;
-  /** Nesting of a JSON body; the outermost value counts as 1. 16 by default. */
+  /** Nesting of a JSON body; the outermost value counts as 1. 100 by default. */
   readonly jsonDepth: number;
-  /** Longest time for a request, from its arrival, and the most that `X-Server-Timeout` can ask for; 10 s by default. */
+  /** Longest time for a request, from its arrival, whatever its caller asks for; 30 s by default. */
   readonly requestMs: number;
 }
 
@@ -46,6 +47,10 @@ export interface TranscoderOptions extends ServerOptions, MetadataOptions {
    * as well, as in proto3 JSON: `pageSize` and `page_size`.
    */
   readonly jsonNamesOnly?: boolean | undefined;
+  /** The headers by which a caller can give a request less time; by default both. */
+  readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
+  /** Refuses a body without a `Content-Type`. By default it is taken for JSON. */
+  readonly requireContentType?: boolean | undefined;
   /** When deprecated operations end, where that differs from the contract. */
   readonly deprecation?: DeprecationPolicy | undefined;
   /**
@@ -85,9 +90,9 @@ export interface OpenApiOptions
 const LIMITS: Limits = {
   urlBytes: 8 * 1024,
   headerBytes: 16 * 1024,
-  bodyBytes: 64 * 1024,
-  jsonDepth: 16,
-  requestMs: 10_000,
+  bodyBytes: 4 * 1024 * 1024,
+  jsonDepth: 100,
+  requestMs: 30_000,
 };
 
 export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: ServerOptions) => ({
@@ -102,6 +107,8 @@ export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: Se
 export const transcoderDefaults = (given: TranscoderOptions) => ({
   basePath: given.basePath ?? "",
   jsonNamesOnly: given.jsonNamesOnly ?? false,
+  timeoutHeaders: given.timeoutHeaders ?? TIMEOUT_HEADERS,
+  requireContentType: given.requireContentType ?? false,
   deprecation: given.deprecation ?? {},
   authorize: given.authorize ?? (() => {}),
   endOf: given.endOf ?? (() => undefined),

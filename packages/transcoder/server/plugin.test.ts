@@ -124,6 +124,7 @@ describe("errors with a catalogue", () => {
 });
 
 const getBook = ({ isbn }: { isbn: bigint }) => ({ isbn });
+const sort = ({ numbers }: { numbers: bigint[] }) => ({ numbers: numbers.toSorted((a, b) => Number(a - b)) });
 
 describe("on a server", () => {
   test("every answer has an identifier and a version, and a service gets the identifier", async () => {
@@ -168,14 +169,47 @@ describe("on a server", () => {
   });
 
   test("limits have defaults, and each can be set by itself", async () => {
-    const call = await start({ getBook }, { limits: { urlBytes: 300 } });
+    const call = await start({ getBook, sort }, { limits: { urlBytes: 300 } });
     expect((await call(`/books/1?${"x".repeat(300)}`)).record()).toMatchObject({ code: "URI_TOO_LONG" });
-    const body = (size: number) => ({
+    const send = (body: string) =>
+      call("/sort", { method: "POST", body, headers: { "content-type": "application/json" } });
+    const ones = (bytes: number) => `[${"1,".repeat(bytes / 2)}1]`;
+    expect((await send(ones(70_000))).text).toMatch(/^\[1,1,/);
+    expect((await send(ones(4 * 1024 * 1024))).record()).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+    expect((await send(nested(100))).record()).toMatchObject({ code: "VALIDATION_FAILED" });
+    expect((await send(nested(101))).record()).toMatchObject({ code: "MALFORMED_JSON" });
+  });
+
+  test("a body that does not say its type is JSON, if it need not say it", async () => {
+    const init = { method: "POST", body: Buffer.from("[2,1]") };
+    const chunked = () => ({
       method: "POST",
-      body: `[${"1,".repeat(size / 2)}1]`,
-      headers: { "content-type": "application/json" },
+      body: new Blob(["[2,1]"]).stream(),
+      duplex: "half" as const,
     });
-    expect((await call("/sort", body(70_000))).record()).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
+    const call = await start({ sort });
+    for (const one of [init, chunked()]) expect((await call("/sort", one)).text).toBe("[1,2]");
+    await server.app.close();
+    const strict = await start({ sort }, { requireContentType: true });
+    for (const one of [init, chunked()])
+      expect((await strict("/sort", one)).record()).toMatchObject({ code: "UNSUPPORTED_MEDIA_TYPE" });
+  });
+
+  test.each([
+    ["grpc-timeout", "50m", undefined, 504],
+    ["x-server-timeout", "0.05", undefined, 504],
+    ["grpc-timeout", "1n", undefined, 408],
+    ["grpc-timeout", "soon", undefined, 400],
+    ["grpc-timeout", "soon", ["X-Server-Timeout"], 200],
+  ] as const)("the time that a caller gives: %s: %s of %j is %i", async (name, value, timeoutHeaders, status) => {
+    const slow = async (request: { isbn: bigint }, { signal }: { signal: AbortSignal }) => {
+      if (status === 504)
+        await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      return getBook(request);
+    };
+    const call = await start({ getBook: slow }, { timeoutHeaders });
+    expect((await call("/books/1", { headers: { [name]: value } })).status).toBe(status);
   });
 
   test("who may not is refused before anything else is judged", async () => {

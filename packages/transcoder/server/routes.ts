@@ -12,8 +12,9 @@ import { isConditional, judgeConditions, readConditions } from "../policy/condit
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, varyByAccept } from "../policy/media.ts";
 import { readBody } from "../request/body.ts";
-import { prefersStrict, timeoutMs } from "../request/headers.ts";
+import { prefersStrict } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
+import { timeoutReader } from "../request/timeout.ts";
 import { type Answer, answerer, asksForOne } from "../response/answer.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
@@ -84,7 +85,7 @@ function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
   const { basePath, clock, limits } = options;
   const isStreamed = streamsAnswers(operation);
   const isBytes = answersBytes(operation);
-  const bodyTypes = bodyTypesOf(operation);
+  const bodyTypes = bodyTypesOf(operation, options.requireContentType);
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
   const answer: Endpoint["handle"] = isStreamed ? streamHandler(operation, options) : handlerOf(operation, options);
@@ -149,12 +150,13 @@ function handlerOf(operation: Operation, options: OperationOptions) {
   const conditional = isConditional(operation);
   const { idFilter } = operation;
   const join = isRead(operation) ? shareReads<Answer>() : undefined;
-  const bodyTypes = bodyTypesOf(operation);
+  const bodyTypes = bodyTypesOf(operation, options.requireContentType);
+  const readTimeout = timeoutReader(options.timeoutHeaders, limits.requestMs);
   const sentHeaders = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   return (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { headers, originalUrl: target } = request;
     if (operation.body) checkUntyped(headers, request.body as Buffer | undefined, bodyTypes);
-    const limitMs = timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    const limitMs = readTimeout(headers);
     const deadline = request.arrivedAt + limitMs;
     if (deadline <= clock()) throw arrivedTooLate();
     const caller = { id: request.id, deadline, limitMs };
@@ -173,7 +175,7 @@ function handlerOf(operation: Operation, options: OperationOptions) {
     };
     /** All that the message is read from. The text is last because it alone may have line feeds. */
     const keyOf = (text: string): string => {
-      let key = `${strict}\n${target}${keyPart(headers["x-server-timeout"])}`;
+      let key = `${strict}\n${target}\n${limitMs}`;
       for (const name of sentHeaders) key += keyPart(headers[name]);
       for (const [name, value] of Object.entries(passedOn(request))) key += keyPart(`${name}: ${value}`);
       return `${key}\n${text}`;

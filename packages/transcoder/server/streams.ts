@@ -6,8 +6,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { bodyTypesOf, checkUntyped } from "../policy/media.ts";
-import { operationFor, prefersStrict, timeoutMs } from "../request/headers.ts";
+import type { ResponseHeaders } from "../policy/metadata.ts";
+import { operationFor, prefersStrict } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
+import { timeoutReader } from "../request/timeout.ts";
 import { after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import { breaksOff } from "./break-off.ts";
@@ -40,17 +42,26 @@ const HEADERS = {
  * or when the server closes.
  */
 export function streamHandler(operation: Operation, options: StreamOptions) {
-  const { transport, basePath, clock, limits, endOf, callHeaders, jsonNamesOnly, streams, last } = options;
+  const { transport, basePath, clock, limits, endOf, callHeaders, metadataFor, jsonNamesOnly, streams, last } = options;
   const method = operation.method as DescMethodStreaming;
   const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
   const form = streamFormOf(operation, options.tellUnknown);
-  const bodyTypes = bodyTypesOf(operation);
+  const bodyTypes = bodyTypesOf(operation, options.requireContentType);
+  const readTimeout = timeoutReader(options.timeoutHeaders, limits.requestMs);
   const seenBy = operationFor(operation);
 
-  async function* call(request: FastifyRequest, message: Message, signal: AbortSignal) {
+  /** `begin` gets the metadata with which the answer begins. */
+  async function* call(
+    request: FastifyRequest,
+    message: Message,
+    ownHeaders: Record<string, string>,
+    signal: AbortSignal,
+    begin: (header: Headers) => void,
+  ) {
     try {
       const input = createAsyncIterable([message as never]);
-      const answer = await transport.stream(method, signal, undefined, callHeaders(request), input);
+      const answer = await transport.stream(method, signal, undefined, ownHeaders, input);
+      begin(answer.header);
       for await (const response of answer.message) yield form.read(response);
     } catch (error) {
       throw new UpstreamFailure(seenBy(request.headers), error);
@@ -62,9 +73,10 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
     const begin = form.choose(request);
     const body = request.body as Buffer | undefined;
     if (operation.body) checkUntyped(headers, body, bodyTypes);
-    const deadline = request.arrivedAt + timeoutMs(headers["x-server-timeout"], limits.requestMs);
+    const deadline = request.arrivedAt + readTimeout(headers);
     if (deadline <= clock()) throw arrivedTooLate();
     const message = readInput({ target, headers, body, strict: prefersStrict(headers.prefer) });
+    const ownHeaders = callHeaders(request);
     // The caller may have left while it was authorized.
     if (isGone(reply.raw)) return reply.send("");
     const over = new AbortController();
@@ -75,13 +87,18 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
       ended();
       over.abort();
     });
-    const messages = call(request, message, signal);
+    const metadata: ResponseHeaders = {};
+    const keep = (header: Headers) => void Object.assign(metadata, metadataFor?.(header));
+    const messages = call(request, message, ownHeaders, signal, keep);
     const first = messages.next();
     const begun = await Promise.race([first, passed(deadline - clock(), signal)]).catch((error) => {
       throw lastWord(signal) ?? (streams.isOver() ? CLOSING : error);
     });
     const { type, writer } = begin(message, begun);
-    reply.code(200).headers(HEADERS).type(type);
+    reply
+      .code(200)
+      .headers({ ...HEADERS, ...metadata })
+      .type(type);
     if (request.method === "HEAD") {
       first.catch(() => {});
       over.abort();
