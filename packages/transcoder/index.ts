@@ -2,7 +2,7 @@
 export { type Conflict, conflictsOf, selectServed } from "./contract/conflicts.ts";
 export { filesBelow } from "./contract/files.ts";
 export type { Operation } from "./contract/operation.ts";
-export { operationsOf, type Refusal, surveyOf } from "./contract/operations.ts";
+export { operationsOf, type Refusal, type SurveyOptions, surveyOf } from "./contract/operations.ts";
 export type { DetailJson } from "./errors/details.ts";
 export { createErrorExit, type ErrorOptions, type ErrorRecord } from "./errors/error-exit.ts";
 export {

@@ -1,7 +1,7 @@
 /** Operations that no request can tell apart, and which services can be served beside each other. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { Operation } from "./operation.ts";
-import { surveyOf } from "./operations.ts";
+import { type SurveyOptions, surveyOf } from "./operations.ts";
 import { shapeOf } from "./shown-path.ts";
 
 /** Two or more operations with one verb whose paths differ at most in what their variables are called. */
@@ -41,8 +41,11 @@ export interface Selection<S> {
 }
 
 /** Leaves out what can't be served: RPCs whose annotations ask for what there is not, and services that have a conflict. */
-export function selectServed<S extends { readonly desc: DescService }>(services: readonly S[]): Selection<S> {
-  const surveyed = services.map((service) => ({ service, survey: surveyOf(service.desc) }));
+export function selectServed<S extends { readonly desc: DescService }>(
+  services: readonly S[],
+  options?: SurveyOptions,
+): Selection<S> {
+  const surveyed = services.map((service) => ({ service, survey: surveyOf(service.desc, options) }));
   const conflicts = conflictsOf(surveyed.flatMap(({ survey }) => survey.operations));
   const inConflict = new Set(conflicts.flatMap(({ operations }) => operations.map(({ service }) => service)));
   return {

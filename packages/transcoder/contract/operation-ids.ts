@@ -1,5 +1,5 @@
 /** What operations are called: as their RPCs are, and where several share one, by what sets them apart. */
-import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { Operation } from "./operation.ts";
 import { ANY_VERB, verbOf } from "./verb.ts";
@@ -9,7 +9,7 @@ export function idOf(method: DescMethod, verb: string, hasMask: boolean): string
   const { localName } = method;
   const [, updated] = /^update([A-Z]\w*)$/.exec(localName) ?? [];
   if (hasMask && updated) return verb === "PUT" ? `replace${updated}` : localName;
-  const isFirst = verb === verbOf(getOption(method, http));
+  const isFirst = !hasOption(method, http) || verb === verbOf(getOption(method, http));
   return isFirst ? localName : localName + (verb === ANY_VERB ? "Any" : verb.split("-").map(capitalized).join(""));
 }
 

@@ -77,4 +77,6 @@ export interface Operation {
   readonly errors: readonly string[];
   /** What a caller must have been granted, such as "books:read"; empty when the contract does not say. */
   readonly scope: string;
+  /** Present where the RPC has no HTTP rule, and is served by its name. */
+  readonly unbound?: true;
 }

@@ -1,12 +1,12 @@
 /** From the descriptors of a service to the HTTP operations that its annotations ask for. */
-import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { create, type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../gen/google/api/annotations_pb.ts";
-import type { HttpRule } from "../gen/google/api/http_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";
 import { operationOf } from "./binding.ts";
 import type { Operation } from "./operation.ts";
 import { withOwnIds } from "./operation-ids.ts";
 
-/** An RPC that has an HTTP rule and can't be served by it. */
+/** An RPC that is asked for and can't be served. */
 export interface Refusal {
   readonly method: DescMethod;
   readonly reason: string;
@@ -18,7 +18,12 @@ export interface Survey {
   readonly refused: readonly Refusal[];
 }
 
-const known = new WeakMap<DescService, Survey>();
+export interface SurveyOptions {
+  /** Serves RPCs that have no HTTP rule, too: each as `POST /package.Service/Method`, with the whole request as its body. */
+  readonly unbound?: boolean | undefined;
+}
+
+const known = { bound: new WeakMap<DescService, Survey>(), all: new WeakMap<DescService, Survey>() };
 
 /**
  * The operations of a service, in the order of its contract. RPCs without an HTTP rule have none.
@@ -31,25 +36,34 @@ export function operationsOf(service: DescService): readonly Operation[] {
   return operations;
 }
 
-/** The operations of a service, and which of its RPCs with a rule have none, with the reason. */
-export function surveyOf(service: DescService): Survey {
-  const survey = known.get(service) ?? readOperations(service);
-  known.set(service, survey);
+/** The operations of a service, and which of its RPCs that should have some have none, with the reason. */
+export function surveyOf(service: DescService, { unbound = false }: SurveyOptions = {}): Survey {
+  const surveys = unbound ? known.all : known.bound;
+  const survey = surveys.get(service) ?? readOperations(service, unbound);
+  surveys.set(service, survey);
   return survey;
 }
 
-function readOperations(service: DescService): Survey {
+function readOperations(service: DescService, unbound: boolean): Survey {
   const operations: Operation[] = [];
   const refused: Refusal[] = [];
-  for (const method of service.methods.filter((one) => hasOption(one, http))) {
+  for (const method of service.methods) {
+    const isBound = hasOption(method, http);
+    if (!isBound && !unbound) continue;
     try {
-      operations.push(...bindingsOf(getOption(method, http)).map((rule) => operationOf(service, method, rule)));
+      const rules = isBound ? bindingsOf(getOption(method, http)) : [ruleFor(method)];
+      const made = rules.map((rule) => operationOf(service, method, rule));
+      operations.push(...(isBound ? made : made.map((operation) => ({ ...operation, unbound: true as const }))));
     } catch (error) {
       refused.push({ method, reason: (error as Error).message });
     }
   }
   return { operations: withOwnIds(operations), refused };
 }
+
+/** As gRPC itself names the RPC. */
+const ruleFor = ({ parent, name }: DescMethod): HttpRule =>
+  create(HttpRuleSchema, { pattern: { case: "post", value: `/${parent.typeName}/${name}` }, body: "*" });
 
 function bindingsOf(rule: HttpRule): HttpRule[] {
   if (rule.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0))

@@ -30,7 +30,7 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
   const { error, refuses, moreHeaders, services } = options;
   const { apiVersion, errors, random } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
-  const operations = selectServed(services).served.flatMap((service) => service.operations);
+  const operations = selectServed(services, options).served.flatMap((service) => service.operations);
   const { find } = createRouter(operations, basePath);
   const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath)]));
   const { failureOf, form } = errorForms(errors, () => filesOf(options));

@@ -3,6 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
+import type { SurveyOptions } from "../contract/operations.ts";
 import type { Errors } from "../errors/forms.ts";
 import type { About } from "../openapi/document.ts";
 import type { Sources } from "../openapi/sources.ts";
@@ -35,7 +36,7 @@ export interface ServerOptions {
   readonly random?: (() => number) | undefined;
 }
 
-export interface TranscoderOptions extends ServerOptions, MetadataOptions {
+export interface TranscoderOptions extends ServerOptions, MetadataOptions, SurveyOptions {
   /** What is served: services whose RPCs have a google.api.http rule, and the way to each. */
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   /** In front of every path, such as "/api"; empty, the default, for none. */

@@ -36,7 +36,7 @@ export const transcoder = fastifyPlugin(
     const streams = openStreams();
     const tellUnknown = logUnknownValues(app.log);
     const common = { ...transcoderDefaults(options), limits, clock, streams, last, tellUnknown };
-    const { served, refusals } = selectServed(options.services);
+    const { served, refusals } = selectServed(options.services, options);
     if (options.strict && refusals.length > 0) throw new Error(refusals.join("\n"));
     for (const refusal of refusals) app.log.error(refusal);
     const operations = served.flatMap((service) => service.operations);
