@@ -9,6 +9,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The operation that the request asks for; undefined where a route of the host's answers it, or nothing. */
     readonly operation: Operation | undefined;
+    /** The headers of that operation, for the request's target, if it is on its way out. */
+    readonly endingHeaders: Endpoint["endingHeaders"];
   }
   interface FastifyContextConfig {
     /** Of the route that takes the requests of all operations. */

@@ -8,8 +8,8 @@ import { deprecationHeaders } from "../policy/deprecation.ts";
 import { wantsProblem } from "../policy/media.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { commonHeaders } from "./common-headers.ts";
-import { filesOf, NOT_STORED } from "./error-answers.ts";
-import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
+import { NOT_STORED } from "./error-answers.ts";
+import { filesOf, serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { createRouter } from "./router.ts";
 
 export interface EarlyRefusals extends TranscoderOptions {

@@ -1,8 +1,7 @@
-/** Answers to what went wrong, to a request or on a bare socket. */
+/** Sends errors: as the answer to a request, as the end of a stream, or on a bare socket. */
 import type { Duplex } from "node:stream";
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { filesBelow } from "../contract/files.ts";
 import type { ErrorRecord, Failure } from "../errors/error-exit.ts";
 import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
 import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
@@ -11,25 +10,17 @@ import { responseMetadata } from "../policy/metadata.ts";
 import { newRequestId } from "../request/request-id.ts";
 import { commonHeaders } from "./common-headers.ts";
 import { isGone, writeResponse } from "./node-http.ts";
-import { type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** The headers of the operation that is asked for, for the request's target, if it is on its way out. */
-    readonly endingHeaders: ((target: string) => Record<string, string>) | undefined;
-  }
-}
+import { filesOf, type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
 
 /** An error says what was so at one moment. */
 export const NOT_STORED = { "cache-control": "no-store" };
 
-/** A line for each request that an overloaded server refuses would cost more than the refusal. What it lacks (501) was asked for. */
+/**
+ * The callers' own faults are of little interest, 501 among them. Nor is each request that an overloaded server refuses: the
+ * line would cost more than the refusal.
+ */
 const levelOf = ({ status, code }: ErrorRecord) =>
   status < 500 || status === 501 || code === "OVERLOADED" ? "debug" : status <= 502 ? "error" : "warn";
-
-/** The types that details of errors may have. */
-export const filesOf = ({ services = [] }: Partial<TranscoderOptions>) =>
-  filesBelow(services.map(({ desc }) => desc.file));
 
 export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>) {
   const { apiVersion, errors, random } = serverDefaults(options);
@@ -58,7 +49,7 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
       varyByAccept(reply);
       // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
       if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
-      // Known before the operation is asked for: sizes and `Host` are judged sooner.
+      // The operation is known, but none of its own code has run if the size or the `Host` was wrong.
       const ending = failure.record.code !== "ROUTE_NOT_FOUND" && request.endingHeaders?.(request.originalUrl);
       return reply
         .code(status)

@@ -1,7 +1,8 @@
 /** What a server of HTTP/JSON can be told, and what holds where it is not. */
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescFile, DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
+import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { SurveyOptions } from "../contract/operations.ts";
 import type { Errors } from "../errors/forms.ts";
@@ -103,6 +104,10 @@ export const serverDefaults = ({ apiVersion, limits, errors, clock, random }: Se
   clock: clock ?? Date.now,
   random: random ?? Math.random,
 });
+
+/** The files of the contract: what is served, and what it is built on. */
+export const filesOf = ({ services = [] }: Partial<TranscoderOptions>): DescFile[] =>
+  filesBelow(services.map(({ desc }) => desc.file));
 
 /** @throws Error when a list of headers has a name that can't be passed on */
 export const transcoderDefaults = (given: TranscoderOptions) => ({
