@@ -94,6 +94,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     apiVersion: API_VERSION,
     jsonNamesOnly: true,
     strict: true,
+    ignoreUnknown: true,
     timeoutHeaders: ["X-Server-Timeout"],
     requireContentType: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),

@@ -41,6 +41,7 @@ export function petstoreDocument({
       basePath,
       requestMs: limits.requestMs,
       timeoutHeaders: ["X-Server-Timeout"],
+      ignoreUnknown: true,
       everywhere: (rate || auth) && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate, auth) },
     },
   );

@@ -59,8 +59,9 @@ type Server = Awaited<ReturnType<typeof serve>>;
 let both: Server;
 let jsonOnly: Server;
 beforeAll(async () => {
-  both = await serve(service, implementation as never, { openApi: { title: "Store" } });
-  jsonOnly = await serve(service, implementation as never, { jsonNamesOnly: true, openApi: { title: "Store" } });
+  const options = { ignoreUnknown: true, openApi: { title: "Store" } };
+  both = await serve(service, implementation as never, options);
+  jsonOnly = await serve(service, implementation as never, { ...options, jsonNamesOnly: true });
 });
 afterAll(() => Promise.all([both.app.close(), jsonOnly.app.close()]));
 beforeEach(() => {

@@ -32,7 +32,7 @@ const OWN: readonly Reason[] = [
   ["INVALID_QUERY", 400, "A query parameter is empty, repeated without need, not of its type, or breaks a rule."],
   ["INVALID_PAGE_TOKEN", 400, "The page token is not one that this list gave out."],
   ["INVALID_HEADER", 400, "A header does not have the form that its specification demands."],
-  ["UNKNOWN_FIELD", 400, "Under `Prefer: handling=strict`, a member or parameter that the operation does not know."],
+  ["UNKNOWN_FIELD", 400, "A member or parameter that the operation does not know."],
   ["ROUTE_NOT_FOUND", 404, "The path is none of this API's."],
   ["METHOD_NOT_ALLOWED", 405, "The path exists, but not with this method; the header Allow lists those it has."],
   ["NOT_ACCEPTABLE", 406, "The header Accept leaves no media type that this operation can answer with."],

@@ -7,7 +7,7 @@ import { shapeOf } from "../contract/shown-path.ts";
 import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
-import { TIMEOUT_HEADERS, type TimeoutHeader } from "../request/timeout.ts";
+import type { TimeoutHeader } from "../request/timeout.ts";
 import { commonHeaders } from "./common.ts";
 import { errorBodies } from "./error-bodies.ts";
 import { errorsOf, type Failure, failuresOf } from "./failures.ts";
@@ -38,6 +38,8 @@ export interface About {
   readonly requestMs: number;
   /** By which a caller can ask for less; by default all that there are. */
   readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
+  /** Whether members and parameters that an operation does not know are ignored; by default they are errors. */
+  readonly ignoreUnknown?: boolean | undefined;
   /** What stands before the operations adds this to all answers, such as a limit of rates. */
   readonly everywhere?:
     | {
@@ -69,7 +71,7 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
     headers: Object.keys(everywhere.headers),
   };
   const headers = { ...commonHeaders(version, common.asksCallers), ...everywhere.headers };
-  const parameters = commonParameters(about.requestMs, about.timeoutHeaders ?? TIMEOUT_HEADERS);
+  const parameters = commonParameters(about);
   const described = operations.map((operation) => ({
     operation,
     failures: failuresOf(operation, sources, errors, everywhere.errors),

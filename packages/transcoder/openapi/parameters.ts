@@ -5,7 +5,7 @@ import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/headers.ts";
-import type { TimeoutHeader } from "../request/timeout.ts";
+import { TIMEOUT_HEADERS, type TimeoutHeader } from "../request/timeout.ts";
 import { lastEventId } from "./events.ts";
 import type { JsonObject } from "./json.ts";
 import { type PathVariable, pathVariables } from "./paths.ts";
@@ -116,6 +116,12 @@ const ENTITY_TAGS =
 /** Less is taken too, but tools that make up values would see nothing but timeouts. */
 const A_SECOND_OR_MORE = "^0*[1-9]\\d*(\\.\\d+)?$";
 
+interface CommonParameters {
+  readonly requestMs: number;
+  readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
+  readonly ignoreUnknown?: boolean | undefined;
+}
+
 const header = (name: string, description: string, schema: JsonObject) => ({
   name,
   in: "header",
@@ -125,12 +131,13 @@ const header = (name: string, description: string, schema: JsonObject) => ({
 
 /**
  * Headers that many operations take, and none has a field for, by what the document calls them. `requestMs` is the longest time
- * for a request, `timeoutHeaders` ask for less.
+ * for a request, `timeoutHeaders` ask for less; without `ignoreUnknown` everything unknown is an error anyway.
  */
-export const commonParameters = (
-  requestMs: number,
-  timeoutHeaders: readonly TimeoutHeader[],
-): Readonly<Record<string, ReturnType<typeof header>>> => ({
+export const commonParameters = ({
+  requestMs,
+  timeoutHeaders = TIMEOUT_HEADERS,
+  ignoreUnknown = false,
+}: CommonParameters): Readonly<Record<string, ReturnType<typeof header>>> => ({
   IfMatch: header(
     "If-Match",
     "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +
@@ -142,12 +149,14 @@ export const commonParameters = (
     "Entity tags that the caller holds, or `*`. When the record's is among them, the answer is 304 (RFC 9110, 13.1.2).",
     { pattern: ENTITY_TAGS, examples: CONDITION_EXAMPLES["If-None-Match"] },
   ),
-  Prefer: header(
-    "Prefer",
-    "With `handling=strict` (RFC 7240) a member or query parameter that the operation does not know is an error; " +
-      "otherwise it is ignored. Members that only its answer has, such as `id`, are known, and ignored either way.",
-    { examples: ["handling=strict"] },
-  ),
+  ...(ignoreUnknown && {
+    Prefer: header(
+      "Prefer",
+      "With `handling=strict` (RFC 7240) a member or query parameter that the operation does not know is an error; " +
+        "otherwise it is ignored. Members that only its answer has, such as `id`, are known, and ignored either way.",
+      { examples: ["handling=strict"] },
+    ),
+  }),
   ...(timeoutHeaders.includes("X-Server-Timeout") && {
     ServerTimeout: header(
       "X-Server-Timeout",

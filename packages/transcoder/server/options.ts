@@ -49,6 +49,11 @@ export interface TranscoderOptions extends ServerOptions, MetadataOptions, Surve
    * as well, as in proto3 JSON: `pageSize` and `page_size`.
    */
   readonly jsonNamesOnly?: boolean | undefined;
+  /**
+   * Ignores members and parameters that the operation does not know, unless the caller prefers `handling=strict` (RFC 7240). By
+   * default they are errors.
+   */
+  readonly ignoreUnknown?: boolean | undefined;
   /** The headers by which a caller can give a request less time; by default both. */
   readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
   /** Refuses a body without a `Content-Type`. By default it is taken for JSON. */
@@ -113,6 +118,7 @@ export const filesOf = ({ services = [] }: Partial<TranscoderOptions>): DescFile
 export const transcoderDefaults = (given: TranscoderOptions) => ({
   basePath: given.basePath ?? "",
   jsonNamesOnly: given.jsonNamesOnly ?? false,
+  ignoreUnknown: given.ignoreUnknown ?? false,
   timeoutHeaders: given.timeoutHeaders ?? TIMEOUT_HEADERS,
   requireContentType: given.requireContentType ?? false,
   deprecation: given.deprecation ?? {},

@@ -181,6 +181,22 @@ describe("on a server", () => {
     expect((await send(nested(101))).record()).toMatchObject({ code: "MALFORMED_JSON" });
   });
 
+  test.each([
+    ["/books/1?colour=red", {}, "colour"],
+    ["/cards/3", { method: "PUT", body: '{"title":"T","keeper":{"age":1}}' }, "keeper.age"],
+  ])("what is not known is an error, or ignored: %s %j", async (path, init, name) => {
+    const headers = { "content-type": "application/json" };
+    const catalogue = ({ isbn }: { isbn: bigint }) => ({ card: { isbn } });
+    const call = await start({ getBook, catalogue });
+    const record = { code: "UNKNOWN_FIELD", message: `${name}: is not known here`, status: 400 };
+    expect((await call(path, { headers, ...init })).record()).toEqual(record);
+    await server.app.close();
+    const mild = await start({ getBook, catalogue }, { ignoreUnknown: true });
+    expect((await mild(path, { headers, ...init })).status).toBe(200);
+    const strict = { headers: { ...headers, prefer: "handling=strict" } };
+    expect((await mild(path, { ...init, ...strict })).record()).toEqual(record);
+  });
+
   test("a body that does not say its type is JSON, if it need not say it", async () => {
     const init = { method: "POST", body: Buffer.from("[2,1]") };
     const chunked = () => ({

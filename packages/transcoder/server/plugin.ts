@@ -73,7 +73,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
   const { openApi } = options;
   if (!openApi) return;
   const { limits, apiVersion, errors } = serverDefaults(options);
-  const { basePath, deprecation, timeoutHeaders } = transcoderDefaults(options);
+  const { basePath, deprecation, timeoutHeaders, ignoreUnknown } = transcoderDefaults(options);
   const { path = "/openapi.json", docs = {}, examples, patchExamples, security, ...about } = openApi;
   const files = new Set(operations.map(({ service }) => service.file));
   const document = openApiDocument(
@@ -87,7 +87,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
       deprecation,
       security,
     },
-    { ...about, version: apiVersion, basePath, requestMs: limits.requestMs, timeoutHeaders },
+    { ...about, version: apiVersion, basePath, requestMs: limits.requestMs, timeoutHeaders, ignoreUnknown },
   );
   const text = jsonText(document);
   app.get(basePath + path, async (_, reply) => reply.type("application/json").send(text));

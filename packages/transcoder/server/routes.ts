@@ -161,7 +161,7 @@ function handlerOf(operation: Operation, options: OperationOptions) {
     if (deadline <= clock()) throw arrivedTooLate();
     const caller = { id: request.id, deadline, limitMs };
     const conditions = conditional && !idFilter ? readConditions(headers) : undefined;
-    const strict = prefersStrict(headers.prefer);
+    const strict = !options.ignoreUnknown || prefersStrict(headers.prefer);
     const prepare = (): MakeCall<Answer> => {
       const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
       const ownHeaders = callHeaders(request);

@@ -409,7 +409,6 @@ test("the document tells of both media types, of what events are made of, and of
       { name: "isbn", in: "query" },
       { name: "after", in: "query", schema: { type: "string", maxLength: 20 } },
       { name: "Last-Event-ID", in: "header", schema: { type: "string", maxLength: 20 } },
-      { $ref: "#/components/parameters/Prefer" },
       { $ref: "#/components/parameters/ServerTimeout" },
       { $ref: "#/components/parameters/GrpcTimeout" },
       { $ref: "#/components/parameters/RequestId" },

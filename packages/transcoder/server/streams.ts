@@ -75,7 +75,8 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
     if (operation.body) checkUntyped(headers, body, bodyTypes);
     const deadline = request.arrivedAt + readTimeout(headers);
     if (deadline <= clock()) throw arrivedTooLate();
-    const message = readInput({ target, headers, body, strict: prefersStrict(headers.prefer) });
+    const strict = !options.ignoreUnknown || prefersStrict(headers.prefer);
+    const message = readInput({ target, headers, body, strict });
     const ownHeaders = callHeaders(request);
     // The caller may have left while it was authorized.
     if (isGone(reply.raw)) return reply.send("");
