@@ -93,7 +93,7 @@ export function parseTemplate(template: string, message: DescMessage): Template 
 
   readSegments(() => (template[at] === "{" ? readVariable() : readSegment()));
   const customVerb = take(COLON) === "" ? "" : literalOf(take(TEXT));
-  if (at < template.length) throw wrong(`can't be read from "${template.slice(at)}" on`);
+  if (at < template.length) throw wrong(`has a "${template[at]}" where none can be, behind "${template.slice(0, at)}"`);
   if (segments.slice(0, -1).some(isRest)) throw wrong('has "**" before its end, where it alone can be');
   ensureVariables(variables, wrong);
   return { segments, variables, customVerb };

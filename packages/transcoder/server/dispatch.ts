@@ -29,15 +29,28 @@ export interface Endpoint {
 
 /** Fastify's name for what sets the route apart from others, which writes code with it. */
 const CONSTRAINT = "operation";
-const FOUND = "found";
+const THERE = "there";
 
 /** What the router found for a request, and whether Fastify brought it there: a route of the host's may go first. */
 interface Found {
+  readonly target: string;
   readonly operation: Operation;
   isRouted?: boolean;
 }
 
-const foundFor = new WeakMap<IncomingMessage, Found>();
+/** A property of the request itself: a WeakMap costs more than the search. */
+const FOUND = Symbol("found");
+type Searched = IncomingMessage & { [FOUND]?: Found };
+
+/** The operation that a request asks for; found once, be it before Fastify has the request. */
+export function operationOf(request: Searched, router: Router): Operation | undefined {
+  const { url: target = "" } = request;
+  const known = request[FOUND];
+  if (known?.target === target) return known.operation;
+  const operation = router.find(methodOf(request), target);
+  if (operation) request[FOUND] = { target, operation };
+  return operation;
+}
 
 /**
  * Finds the operation of each request: `request.operation`. Routes of the host's go before it, but for one that takes all
@@ -56,14 +69,12 @@ export function findOperations(app: FastifyInstance, router: Router): void {
       };
     },
     deriveConstraint(request) {
-      const operation = router.find(methodOf(request as IncomingMessage), request.url ?? "");
-      if (operation) foundFor.set(request as IncomingMessage, { operation });
-      return operation && FOUND;
+      return operationOf(request as IncomingMessage, router) && THERE;
     },
   });
   app.decorateRequest("operation", {
     getter() {
-      const found = foundFor.get(this.raw);
+      const found = (this.raw as Searched)[FOUND];
       if (!found) return undefined;
       found.isRouted ??= this.routeOptions.config.isOfOperations === true;
       return found.isRouted ? found.operation : undefined;
@@ -78,12 +89,12 @@ export function routeOperations(
   endpointOf: (operation: Operation) => Endpoint,
 ): void {
   for (const verb of verbs) if (!app.supportedMethods.includes(verb)) app.addHttpMethod(verb, { hasBody: true });
-  const endpoint = ({ raw }: FastifyRequest) => endpointOf((foundFor.get(raw) as Found).operation);
+  const endpoint = ({ raw }: FastifyRequest) => endpointOf(((raw as Searched)[FOUND] as Found).operation);
   app.route({
     // Fastify makes a route for HEAD from that for GET.
     method: ["GET", ...verbs.filter((verb) => verb !== "GET" && verb !== "HEAD")],
     url: "/*",
-    constraints: { [CONSTRAINT]: FOUND },
+    constraints: { [CONSTRAINT]: THERE },
     config: { isOfOperations: true },
     onRequest: (request, reply, done) => endpoint(request).admit(request, reply, done),
     handler: (request, reply) => endpoint(request).handle(request, reply),

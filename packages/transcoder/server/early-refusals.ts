@@ -8,6 +8,7 @@ import { deprecationHeaders } from "../policy/deprecation.ts";
 import { wantsProblem } from "../policy/media.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { commonHeaders } from "./common-headers.ts";
+import { operationOf } from "./dispatch.ts";
 import { NOT_STORED } from "./error-answers.ts";
 import { filesOf, serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { createRouter } from "./router.ts";
@@ -31,7 +32,7 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
   const { apiVersion, errors, random } = serverDefaults(options);
   const { basePath, deprecation } = transcoderDefaults(options);
   const operations = selectServed(services, options).served.flatMap((service) => service.operations);
-  const { find } = createRouter(operations, basePath);
+  const router = createRouter(operations, basePath);
   const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath)]));
   const { failureOf, form } = errorForms(errors, () => filesOf(options));
   const answers = [false, true].map((asProblem) => {
@@ -56,8 +57,7 @@ export function refuseEarly(options: EarlyRefusals, next: RequestListener): Requ
   }
 
   return (request, response) => {
-    const { method = "", url = "" } = request;
-    const operation = method === "HEAD" ? undefined : find(method, url);
+    const operation = request.method === "HEAD" ? undefined : operationOf(request, router);
     if (operation && refuses(request, operation)) refuse(request, response, operation);
     else next(request, response);
   };

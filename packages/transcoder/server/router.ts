@@ -104,8 +104,10 @@ function search(node: Node, path: string, at: number): Operation | undefined {
 
 /** The path that a target begins with. */
 function pathIn(target: string): string {
-  const end = target.search(/[?#]/);
-  return end < 0 ? target : target.slice(0, end);
+  const query = target.indexOf("?");
+  const path = query < 0 ? target : target.slice(0, query);
+  const fragment = path.indexOf("#"); // which some clients send
+  return fragment < 0 ? path : path.slice(0, fragment);
 }
 
 /** What can't be decoded is no fixed text of any template. */
