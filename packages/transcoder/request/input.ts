@@ -46,6 +46,8 @@ export function inputReader(
   const readPath = pathReader(operation, basePath);
   const readQuery = queryReader(operation, jsonNamesOnly);
   const resume = resumeReader(operation);
+  const readBody = bodyReader(operation, maxDepth, jsonNamesOnly);
+  const goesFirst = operation.params.some(({ length }) => length > 1);
   const readers: Record<RequestPart, ReadPart> = {
     header: headerReader(operation),
     path: ({ target }, message) => readPath(splitTarget(target).path, message),
@@ -53,7 +55,11 @@ export function inputReader(
       readQuery(parseQuery(splitTarget(incoming.target).query), message, incoming.strict);
       resume(incoming.headers, message);
     },
-    body: bodyReader(operation, maxDepth, jsonNamesOnly),
+    body(incoming, message) {
+      readBody(incoming, message);
+      // What the path says of a message goes before what the body says of it.
+      if (goesFirst) readPath(splitTarget(incoming.target).path, message);
+    },
   };
   const seenBy = operationFor(operation);
   const violated = ({ headers }: Incoming, message: Message, parts: readonly RequestPart[]) => {
