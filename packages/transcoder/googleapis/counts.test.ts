@@ -14,14 +14,23 @@ service Part {
   rpc Worse(M) returns (N) { option (google.api.http) = {get: "also"}; }
   rpc Plain(M) returns (N);
 }
+service Alike {
+  rpc Get(M) returns (N) { option (google.api.http) = {get: "/alike"}; }
+  rpc Read(M) returns (N) { option (google.api.http) = {get: "/alike"}; }
+}
 service Without { rpc Get(M) returns (N); }`;
 
 test("what is served is counted by service and RPC, and what is not by its reason", () => {
   const registry = compileProtos({ "a.proto": contract });
-  const [services, rpcs, none, reason, ...methods] = countsOf(
-    ["a.v1.Whole", "a.v1.Part", "a.v1.Without"].flatMap((name) => registry.getService(name) ?? []),
+  const [services, rpcs, none, alike, get, read, , reason, ...methods] = countsOf(
+    ["a.v1.Whole", "a.v1.Part", "a.v1.Alike", "a.v1.Without"].flatMap((name) => registry.getService(name) ?? []),
   ).split("\n");
-  expect([services, rpcs, none]).toEqual(["services served whole: 1 of 2", "RPCs served: 2 of 4", ""]);
+  expect([services, rpcs, none]).toEqual(["services served whole: 1 of 3", "RPCs served: 2 of 6", ""]);
+  expect([alike, get, read]).toEqual([
+    "2 refused: no request can tell two RPCs of the service apart",
+    "  a.v1.Alike/Get",
+    "  a.v1.Alike/Read",
+  ]);
   expect(reason).toMatch(/^2 refused: .*"…"/);
   expect(methods).toEqual(["  a.v1.Part/Bad", "  a.v1.Part/Worse", ""]);
 });

@@ -1,5 +1,6 @@
 /** What can be served of many services, as lines of text that are the same for the same contracts. */
 import { type DescService, hasOption } from "@bufbuild/protobuf";
+import { conflictsOf } from "../contract/conflicts.ts";
 import { surveyOf } from "../contract/operations.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
 
@@ -13,11 +14,15 @@ export function countsOf(services: Iterable<DescService>): string {
   let rpcs = 0;
   const reasons = new Map<string, string[]>();
   for (const service of services) {
-    const ruled = service.methods.filter((method) => hasOption(method, http)).length;
-    if (ruled === 0) continue;
+    const ruled = service.methods.filter((method) => hasOption(method, http));
+    if (ruled.length === 0) continue;
     all++;
-    rpcs += ruled;
-    const { refused } = surveyOf(service);
+    rpcs += ruled.length;
+    const { operations, refused: unserved } = surveyOf(service);
+    const inConflict = conflictsOf(operations).length > 0;
+    const refused = inConflict
+      ? ruled.map((method) => ({ method, reason: "no request can tell two RPCs of the service apart" }))
+      : unserved;
     if (refused.length === 0) whole++;
     for (const { method, reason } of refused) {
       const general = withoutNames(reason);
@@ -41,4 +46,5 @@ export const withoutNames = (reason: string): string =>
   reason
     .replaceAll(/"[^"]*"/g, '"…"')
     .replace(/^[\w.]+:/, "…:")
-    .replace(/^[\w.]+(?= does not fit )/, "…");
+    .replace(/^[\w.]+(?= does not fit )/, "…")
+    .replace(/(?<=^PATCH can.t merge within )[\w.]+/, "…");

@@ -1,0 +1,133 @@
+/** A contract that comes from outside: files of descriptors, in any order, become services. */
+import { createHash } from "node:crypto";
+import {
+  create,
+  createFileRegistry,
+  type DescService,
+  type FileRegistry,
+  fromBinary,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  type FileDescriptorSet,
+  FileDescriptorSetSchema,
+  file_google_protobuf_any,
+  file_google_protobuf_api,
+  file_google_protobuf_descriptor,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers,
+} from "@bufbuild/protobuf/wkt";
+import { filesBelow } from "../contract/files.ts";
+import { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
+import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
+import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
+import { file_transcoder_v1_annotations } from "../gen/transcoder/v1/annotations_pb.ts";
+
+export interface Contract {
+  readonly registry: FileRegistry;
+  /** In the order of the names of their files. */
+  readonly services: readonly DescService[];
+  /** The same for the same files, in whatever order they came. */
+  readonly fingerprint: string;
+}
+
+/** The contract can't be used. The message says what is wrong with it, and what to do. */
+export class BrokenContract extends Error {
+  override readonly name = "BrokenContract";
+}
+
+/** What every contract may import without bringing it along. */
+const known: ReadonlyMap<string, FileDescriptorProto> = new Map(
+  filesBelow([
+    file_google_protobuf_any,
+    file_google_protobuf_api,
+    file_google_protobuf_descriptor,
+    file_google_protobuf_duration,
+    file_google_protobuf_empty,
+    file_google_protobuf_field_mask,
+    file_google_protobuf_struct,
+    file_google_protobuf_timestamp,
+    file_google_protobuf_wrappers,
+    file_google_api_annotations,
+    file_google_api_httpbody,
+    file_google_rpc_error_details,
+    file_transcoder_v1_annotations,
+  ]).map(({ proto }) => [proto.name, proto]),
+);
+
+export const isKnown = (name: string): boolean => known.has(name);
+
+/**
+ * The contract that files of descriptors make up.
+ *
+ * @throws BrokenContract where an import is missing, files import each other, or protobuf-es refuses a file
+ */
+export function contractOf(files: Iterable<FileDescriptorProto>): Contract {
+  const set = create(FileDescriptorSetSchema, { file: inOrder(files) });
+  const registry = registryOf(set);
+  return {
+    registry,
+    services: [...registry].filter((one) => one.kind === "service"),
+    fingerprint: createHash("sha256").update(toBinary(FileDescriptorSetSchema, set)).digest("hex"),
+  };
+}
+
+/** One file from its bytes. @throws BrokenContract where they are none */
+export function readFileDescriptor(bytes: Uint8Array, origin: string): FileDescriptorProto {
+  try {
+    return fromBinary(FileDescriptorProtoSchema, bytes);
+  } catch (error) {
+    throw new BrokenContract(`${origin} is no FileDescriptorProto: ${(error as Error).message}`);
+  }
+}
+
+function registryOf(set: FileDescriptorSet): FileRegistry {
+  try {
+    return createFileRegistry(set);
+  } catch (error) {
+    throw new BrokenContract(`The descriptors don't fit together: ${(error as Error).message}`);
+  }
+}
+
+/** Each file behind all that it imports. Not by recursion: how deep imports go is up to others. */
+function inOrder(files: Iterable<FileDescriptorProto>): FileDescriptorProto[] {
+  const byName = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const given = new Map(byName.map((file) => [file.name, file]));
+  const done = new Set<string>();
+  const open = new Set<string>();
+  const sorted: FileDescriptorProto[] = [];
+  for (const first of given.values()) {
+    const path: { readonly file: FileDescriptorProto; next: number }[] = [];
+    const enter = (file: FileDescriptorProto) => {
+      open.add(file.name);
+      path.push({ file, next: 0 });
+    };
+    if (!done.has(first.name)) enter(first);
+    for (let top = path.at(-1); top; top = path.at(-1)) {
+      const { file } = top;
+      const name = file.dependency[top.next++];
+      if (name === undefined) {
+        open.delete(file.name);
+        done.add(file.name);
+        sorted.push(file);
+        path.pop();
+        continue;
+      }
+      if (done.has(name)) continue;
+      if (open.has(name)) throw new BrokenContract(`${name} imports itself, by way of ${file.name}.`);
+      const imported = given.get(name) ?? known.get(name);
+      if (!imported)
+        throw new BrokenContract(
+          `${name} is missing, which ${file.name} imports. Make the set with its imports: "buf build -o set.binpb", or protoc with --include_imports.`,
+        );
+      enter(imported);
+    }
+  }
+  return sorted;
+}
