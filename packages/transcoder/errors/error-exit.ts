@@ -1,4 +1,4 @@
-/** The one exit for whatever can go wrong: from anything that was thrown to what its caller may know of it. */
+/** Turns anything that was thrown into what the caller may know of it. Every error passes here. */
 import { create } from "@bufbuild/protobuf";
 import type { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
@@ -8,7 +8,7 @@ import { HttpError, UpstreamFailure } from "./http-error.ts";
 import { type Catalogue, codeOf, reasonsOf } from "./reasons.ts";
 import { INTERNAL, saidBy, UPSTREAM_ERROR, unexplained } from "./service-errors.ts";
 
-/** What callers see of a failure where there is a catalogue of errors. */
+/** The body of an error where there is a catalogue of errors. */
 export interface ErrorRecord {
   readonly code: string;
   readonly message: string;
@@ -16,33 +16,33 @@ export interface ErrorRecord {
   readonly status: number;
 }
 
-/** A failure on its way out. */
+/** What a caller may know of an error. The forms of errors are made of it. */
 export interface Failure {
   readonly record: ErrorRecord;
   readonly headers: Readonly<Record<string, string>>;
-  /** What a google.rpc.Status has as its code. */
+  /** The code of the google.rpc.Status. */
   readonly grpcCode: Code;
-  /** What a google.rpc.Status has as its details. Made on demand, for a catalogue's records have none. */
+  /** The details of the google.rpc.Status. A function, because the records of a catalogue need none. */
   readonly details: () => ConnectError["details"];
 }
 
-/** Who names the reasons that the transcoder itself has for refusing a request. */
+/** The domain in the google.rpc.ErrorInfo of the transcoder's own errors. */
 const DOMAIN = "connect-transcoder";
 
-/** Seconds until a request can be sent again, where nothing better is known. */
+/** The Retry-After of a 429 or 503, in seconds, where the service does not say. */
 const RETRY_AFTER = "1";
 
 export interface ErrorOptions {
   /**
-   * The reasons that services give for their failures, in a google.rpc.ErrorInfo. A failure with another reason, or with
-   * none, counts as a fault of the service. Without a catalogue all failures of services are passed on.
+   * The reasons that services may give in a google.rpc.ErrorInfo. An error of a service with another reason, or without one, is
+   * answered as UPSTREAM_ERROR. Without a catalogue all errors of services are passed on.
    */
   readonly catalogue?: Catalogue | undefined;
-  /** Where something went wrong, in the message of an error 500, such as "the library". */
+  /** The name of the system in the message of an error 500: "Something went wrong in the library." */
   readonly system?: string | undefined;
 }
 
-/** Makes the exit: from what was thrown to what its caller may know. */
+/** Compiles the conversion. The request's id is for the message of an error 500. */
 export function createErrorExit({
   catalogue,
   system,

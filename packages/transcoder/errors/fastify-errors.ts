@@ -1,4 +1,4 @@
-/** What Fastify and Node throw, in this package's own words. */
+/** Errors that Fastify and Node throw, in our own words. */
 import { STATUS_CODES } from "node:http";
 import { HttpError } from "./http-error.ts";
 import { INTERNAL } from "./service-errors.ts";
@@ -23,7 +23,7 @@ export function fromFastify(thrown: unknown): HttpError {
   if (known) return known;
   if (statusCode === 404) return NOT_FOUND;
   const title = STATUS_CODES[Number(statusCode)];
-  // A fault of the caller's on a route beside the operations, in the words that Fastify would send. A catalogue has no code for it.
+  // From a route of the host's own: its status and words are passed on. With a catalogue, which lacks the code, this becomes a 500.
   if (!title || Number(statusCode) < 400 || Number(statusCode) > 499) return INTERNAL;
   return new HttpError(title.toUpperCase().replaceAll(/\W+/g, "_"), String(message), {}, Number(statusCode));
 }

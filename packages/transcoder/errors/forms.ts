@@ -29,7 +29,7 @@ export interface ErrorAnswer {
   readonly type: string;
 }
 
-/** `asProblem` says that the caller prefers a problem (RFC 9457). Some forms heed it. */
+/** Writes an error. `asProblem`: the caller prefers a problem (RFC 9457), which not every form offers. */
 export type ErrorForm = (failure: Failure, asProblem: boolean) => ErrorAnswer;
 
 /**
@@ -46,7 +46,7 @@ export interface CatalogueErrors extends ErrorOptions {
   readonly catalogue: NonNullable<ErrorOptions["catalogue"]>;
 }
 
-/** Compiles the exit for errors and their form. `files` are the contract's, for the types of details. */
+/** Compiles the option. `files` are those of the contract: they have the types of details. */
 export function errorForms(errors: Errors, files: () => readonly DescFile[]) {
   if (typeof errors === "object") return { failureOf: createErrorExit(errors), form: recordForm };
   let registry: Registry | undefined;

@@ -15,11 +15,11 @@ export interface FieldViolation {
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly code: string;
-  /** Sent with the answer, such as Allow on a 405. */
+  /** Headers of the answer, such as Allow on a 405. */
   readonly headers: Readonly<Record<string, string>>;
   /** Without a catalogue of errors: the HTTP status. By default that of the code, if the transcoder or gRPC has it, or 500. */
   readonly status: number | undefined;
-  /** The same fault in a form for programs, where its place is known. */
+  /** The fields that are wrong, where that is known. Sent as a google.rpc.BadRequest. */
   readonly violations: readonly FieldViolation[];
 
   constructor(
@@ -42,8 +42,8 @@ export const fieldError = (code: string, field: string, description: string): Ht
   new HttpError(code, `${field}: ${description}`, {}, undefined, [{ field, description }]);
 
 /**
- * A call to a service that did not end with an answer that can be passed on: it failed, or its answer makes no sense.
- * The cause tells more, and is not public.
+ * A call to a service failed, or its answer can't be converted. The cause says why; callers see of it only what
+ * `service-errors.ts` lets through.
  */
 export class UpstreamFailure extends Error {
   override readonly name = "UpstreamFailure";

@@ -1,4 +1,4 @@
-/** The catalogue of errors: what can go wrong, by the code that callers see. */
+/** All errors by their codes: those of a catalogue, of gRPC, and of the transcoder itself. */
 import { type DescEnum, getOption } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { error as errorKind } from "../gen/transcoder/v1/annotations_pb.ts";
@@ -12,15 +12,15 @@ export interface Reason {
   readonly meaning: string;
 }
 
-/** What a service calls its reasons for failure. */
+/** The reasons that services give for their errors. */
 export interface Catalogue {
   /** An enum whose values carry the option `error` of transcoder.v1; without its prefix each is a code. */
   readonly reasons: DescEnum;
-  /** Who names these reasons in a google.rpc.ErrorInfo. */
+  /** The domain that their google.rpc.ErrorInfo has. */
   readonly domain: string;
 }
 
-/** What the transcoder itself refuses a request for, where a catalogue does not say otherwise. */
+/** The transcoder's own errors. A catalogue may give them other statuses and meanings. */
 const OWN: readonly Reason[] = [
   [
     "MALFORMED_JSON",
@@ -73,7 +73,7 @@ const GRPC: Readonly<Record<Code, readonly [status: number, meaning: string]>> =
 /** The HTTP status of a gRPC code. A number that is none of its codes counts as Unknown. */
 export const statusOf = (code: Code): number => (GRPC[code] ?? GRPC[Code.Unknown])[0];
 
-/** The gRPC code of an error that HTTP has and no service sent, such as 405. */
+/** The gRPC code of an error that has only a status of HTTP, such as 405. */
 export function codeOf(status: number): Code {
   const known = BY_STATUS[status];
   if (known !== undefined) return known;
@@ -114,8 +114,8 @@ export const codeNamed: ReadonlyMap<string, Code> = new Map(
 );
 
 /**
- * What can go wrong: the values of an enum, or, without one, the codes of gRPC; and beside them what the transcoder itself
- * refuses. `docs` are the comments of the contract by full name.
+ * All errors that there can be: the values of the enum, or without one the codes of gRPC; and the transcoder's own. `docs` are
+ * the comments of the contract by full name.
  */
 export function reasonsOf(reasons: DescEnum | undefined, docs: Readonly<Record<string, string>> = {}): Reason[] {
   const named = reasons ? inEnum(reasons, docs) : [];

@@ -1,4 +1,4 @@
-/** What callers may know of a call to a service that failed. */
+/** Errors of calls to services: what the service said, or else what may be said of the connection. */
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
@@ -9,7 +9,7 @@ import { violationError } from "./violations.ts";
 export const INTERNAL = new HttpError("INTERNAL", "");
 export const UPSTREAM_ERROR = new HttpError("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
 
-/** A failure that a service meant its callers to see. */
+/** An error that a service sent for its callers to see. */
 export interface Said {
   readonly cause: ConnectError;
   /** The same as an error of HTTP. */
@@ -17,8 +17,8 @@ export interface Said {
 }
 
 /**
- * What a service said of its failure. Undefined where the failure is of the way there or back, and with a catalogue also where
- * the service gave no reason of the catalogue's domain.
+ * The error that a service sent. Undefined if the connection failed; with a catalogue, also if the service gave no reason of
+ * the catalogue's domain.
  */
 export function saidBy({ cause, operation }: UpstreamFailure, catalogue: Catalogue | undefined): Said | undefined {
   if (!(cause instanceof ConnectError)) return undefined;
@@ -35,7 +35,7 @@ export function saidBy({ cause, operation }: UpstreamFailure, catalogue: Catalog
   return { cause, error: new HttpError(code, message, headers, statusOf(cause.code), located?.violations) };
 }
 
-/** The reason that a service gave for a failure; of any domain when none is named. */
+/** The reason that a service gave; of any domain if none is named. */
 const errorInfoOf = (error: ConnectError, domain: string | undefined) =>
   error.findDetails(ErrorInfoSchema).find((info) => domain === undefined || info.domain === domain);
 
@@ -47,29 +47,30 @@ function retryAfter(cause: ConnectError): Record<string, string> {
   return seconds < 0n || nanos < 0 ? {} : { "retry-after": String(seconds + (nanos > 0 ? 1n : 0n)) };
 }
 
-/** Whether a service said so itself, so that the words are its own and not those of the library that called it. */
+/** Whether the error came from the service. Connect also makes errors of its own, and their words are not for callers. */
 function isOfService({ cause, code, metadata, details, rawMessage }: ConnectError): boolean {
-  if (details.length > 0 || metadata.has("grpc-status")) return true; // gRPC: a library's own errors have no status
+  if (details.length > 0 || metadata.has("grpc-status")) return true; // Connect's own errors have neither
   if (cause !== undefined || LIBRARY.test(rawMessage)) return false;
-  // Connect: the body of the error. What is left may be the end of a stream, or a transport of another kind.
+  // The Connect protocol sends the error of a unary call as JSON. That of a stream, or of a transport that is made by hand, shows
+  // nothing of the kind.
   const isBody = metadata.get("content-type")?.startsWith("application/json");
   return isBody === true || (code !== Code.Unavailable && code !== Code.DeadlineExceeded);
 }
 
-/** How the messages begin with which Connect itself ends a call. */
+/** How the messages of Connect's own errors begin. */
 const LIBRARY =
   /^(HTTP \d+$|http\/2 |protocol error: |unsupported (content type|response encoding) |message size |invalid (end stream|envelope|grpc-status)|failed to |parse binary: |the operation timed out$)/;
 
-/** Only a call that changes something leaves its caller in doubt. */
+/** What to do now. After a read there is no doubt about what happened. */
 const advice = (isRead: boolean) => (isRead ? "Try again." : "A write may or may not have happened.");
 const unavailable = (isRead: boolean) =>
   new HttpError("UNAVAILABLE", `A service can't be reached now. ${advice(isRead)}`);
 const outOfTime = (isRead: boolean) =>
   new HttpError("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(isRead)}`);
 
-/** For a failed call of which the service said nothing: the failure came from the way there or back. */
+/** The error for a call that failed without an error of the service: the connection failed, or the answer makes no sense. */
 export function unexplained(cause: unknown, isRead: boolean): HttpError {
-  // The answer came, so a write was done; only 503 and 504 admit that.
+  // After a write that was answered, 502 would say that nothing was done. 503 leaves it open.
   if (!(cause instanceof ConnectError)) return isRead ? UPSTREAM_ERROR : unavailable(isRead);
   switch (cause.code) {
     case Code.Unavailable:

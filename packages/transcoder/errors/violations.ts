@@ -1,4 +1,4 @@
-/** From violated rules of a request (buf.validate) to the error that tells where its sender finds the fault. */
+/** Turns violated rules (buf.validate) into an error that says where in the request the fault is. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { FieldPathElement, Violation } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { isOutputOnly } from "../contract/fields.ts";
@@ -18,8 +18,8 @@ const CODES = {
 } as const satisfies Record<RequestPart, string>;
 
 /**
- * Tells the first violations of the first part that has any, and counts the rest; undefined when there are none. Fields
- * that the service assigns don't count. `parts` restricts it to some parts.
+ * The error for the first of the `parts` that has violations: it names the first ten and counts the rest. Undefined if there
+ * are none. Violations in fields that the service itself sets are left out.
  */
 export function violationError(
   operation: Operation,
@@ -63,7 +63,7 @@ function resolve(root: DescMessage, elements: readonly FieldPathElement[]): Step
 
 function locate(operation: Operation, steps: readonly Step[]): { part: RequestPart; path: string } {
   const root = steps[0]?.field;
-  // A oneof is where its fields are.
+  // A oneof is in the same part of the request as its fields.
   const placed = root ?? operation.method.input.oneofs.find(({ name }) => name === steps[0]?.text)?.fields[0];
   const path = steps.map(({ text }) => text).join(".");
   const header = operation.requestHeaders.find(({ field }) => field === root);

@@ -1,4 +1,4 @@
-/** What representations a request brings and what it takes. */
+/** The media types of requests and answers: Content-Type and Accept. */
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -16,7 +16,8 @@ const MERGE_PATCH_TYPE = "application/merge-patch+json";
 export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };
 
 /**
- * Who takes problems takes JSON for what is no problem, unless it excludes JSON in so many words.
+ * Checks that the caller accepts JSON. One that accepts only problems (RFC 9457) means errors, so it gets JSON, too, unless it
+ * gives JSON the weight 0.
  *
  * @throws HttpError NOT_ACCEPTABLE when the header Accept leaves no JSON.
  */
@@ -28,7 +29,8 @@ export function checkAccept({ headers }: FastifyRequest): void {
 }
 
 /**
- * Of the types that are offered the one that is wanted most: of several a type that is named, then the first.
+ * Chooses the type with the highest weight in Accept. Of several, one that is named goes before one that a wildcard includes,
+ * and then the first one.
  *
  * @throws HttpError NOT_ACCEPTABLE when the header Accept leaves none.
  */
@@ -44,8 +46,8 @@ export function preferredType({ headers }: FastifyRequest, offered: readonly str
 }
 
 /**
- * Whether errors are wanted as problems (RFC 9457): the type has a higher weight than JSON, or the same and is named. A
- * wildcard is not enough to be named; to name it beside JSON is, for nothing but an error comes as a problem.
+ * Whether the caller wants errors as problems (RFC 9457): Accept names their type with a weight not below that of JSON, or a
+ * wildcard gives it a higher one. Who names both types means JSON for answers and problems for errors.
  */
 export function wantsProblem({ headers }: { readonly headers: IncomingHttpHeaders }): boolean {
   if (headers.accept === undefined || headers.accept === "*/*") return false; // what most clients say
@@ -54,7 +56,7 @@ export function wantsProblem({ headers }: { readonly headers: IncomingHttpHeader
   return problem > json || (problem > 0 && problem === json && isNamed(ranges, PROBLEM_TYPE));
 }
 
-/** Says that the answer depends on Accept, beside whatever else it depends on, such as Origin. */
+/** Adds Accept to the header Vary, which CORS may have set. */
 export function varyByAccept(reply: FastifyReply): void {
   const others = reply.getHeader("vary");
   if (others === undefined) return void reply.header("vary", "Accept");
@@ -85,8 +87,8 @@ export function bodyTypesOf(
 }
 
 /**
- * Checks that a body is JSON in UTF-8, not compressed. A request that may yet turn out to have no body at all is let
- * through without a type: `checkUntyped` judges it when its body is known.
+ * Checks that a body is JSON in UTF-8 and not compressed. If the type is missing and the length unknown, there may be no body at
+ * all: `checkUntyped` looks at that later.
  *
  * @throws HttpError UNSUPPORTED_MEDIA_TYPE
  */
@@ -106,7 +108,7 @@ export function checkContentType(headers: IncomingHttpHeaders, { types, header, 
   if (!isUtf8(type)) throw refuse("The charset of the body is not supported");
 }
 
-/** Sent for a content coding alone: without it the client knows that the media type is wrong (RFC 9110, 12.5.3). */
+/** Only sent if the coding is wrong: a 415 without it means that the media type is wrong (RFC 9110, 12.5.3). */
 const ACCEPT_ENCODING = { "accept-encoding": "identity" };
 
 const codingProblem = (coding: string): string =>
@@ -114,7 +116,7 @@ const codingProblem = (coding: string): string =>
     ? `Content-Encoding: ${excerpt(coding)} is a charset, not a compression. It belongs into Content-Type; send no Content-Encoding.`
     : "The body must not be compressed; send it as it is, without Content-Encoding.";
 
-/** A body that came in chunks and without a type. */
+/** Checks a request without a type again when its body has been read. */
 export function checkUntyped(headers: IncomingHttpHeaders, body: Uint8Array | undefined, types: BodyTypes): void {
   if (body && body.length > 0 && headers["content-type"] === undefined)
     checkContentType({ ...headers, "content-length": String(body.length) }, types);

@@ -1,4 +1,4 @@
-/** What every request gets when it arrives, and every answer says. */
+/** Notes when a request arrives, and sets the headers that all answers have. */
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import { restoreMethod } from "../request/head.ts";
@@ -20,9 +20,8 @@ export const arrivedTooLate = (): HttpError =>
   new HttpError("REQUEST_TIMEOUT", "The time for the request was over when it had arrived. Nothing was done.");
 
 /**
- * Notes when a request arrives, names request and version in its answer, and makes a record of what is thrown. The
- * transcoder does so itself; call it before plugins that answer or refuse requests before the transcoder sees them, as CORS
- * does, for all of this to hold of their answers too.
+ * Notes when requests arrive, sets the headers of all answers, and sends errors in the form that the options say. The plugin
+ * does this itself. Call it first if another plugin, such as CORS, is registered before: then its answers have all this, too.
  */
 export function markArrivals(app: FastifyInstance, options: ServerOptions): void {
   if (app.hasRequestDecorator("arrivedAt")) return;

@@ -1,4 +1,4 @@
-/** Refusals that cost as little as can be: nothing is made of the request but what operation it asks for. */
+/** Refuses requests before Fastify sees them, which costs the least. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { selectServed } from "../contract/conflicts.ts";
 import type { Operation } from "../contract/operation.ts";
@@ -14,11 +14,11 @@ import { filesOf, serverDefaults, type TranscoderOptions, transcoderDefaults } f
 import { createRouter } from "./router.ts";
 
 export interface EarlyRefusals extends TranscoderOptions {
-  /** What those are told who are refused. */
+  /** The error that they are refused with. */
   readonly error: HttpError;
-  /** Asked of each request for an operation, when it has arrived up to its body. */
+  /** Whether to refuse a request. Asked for each that is for an operation, before its body is read. */
   readonly refuses: (request: IncomingMessage, operation: Operation) => boolean;
-  /** What answers have beside the transcoder's own fields. By default nothing. */
+  /** More headers for the answer. By default none. */
   readonly moreHeaders?: ((request: IncomingMessage) => Record<string, string>) | undefined;
 }
 

@@ -12,7 +12,7 @@ import { commonHeaders } from "./common-headers.ts";
 import { isGone, writeResponse } from "./node-http.ts";
 import { filesOf, type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
 
-/** An error says what was so at one moment. */
+/** Caches must not keep errors: the next answer may be another. */
 export const NOT_STORED = { "cache-control": "no-store" };
 
 /**
@@ -26,12 +26,12 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
   const { apiVersion, errors, random } = serverDefaults(options);
   const { failureOf, form } = errorForms(errors, () => filesOf(options));
   const metadataFor = responseMetadata(options);
-  /** What callers get of the metadata of a service's error, whose headers and trailers Connect keeps in one. */
+  /** The metadata of a service's error that callers get. Connect does not tell its headers from its trailers. */
   const metadataOf = (error: unknown) =>
     metadataFor && error instanceof UpstreamFailure && error.cause instanceof ConnectError
       ? metadataFor(error.cause.metadata)
       : undefined;
-  /** What the caller may know of whatever was thrown, which the log tells in full. */
+  /** Logs the whole error, and returns what the caller may know of it. */
   const tell = (error: unknown, request: FastifyRequest, reply: FastifyReply): Failure => {
     const failure = failureOf(error, request.id);
     const { record } = failure;
@@ -39,15 +39,15 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
     return failure;
   };
   return {
-    /** What a stream ends with that had begun, as JSON text. */
+    /** The last message of a stream that fails after it has begun, as JSON text. */
     last: (error: unknown, request: FastifyRequest, reply: FastifyReply): string =>
       jsonOf(form(tell(error, request, reply), false)),
-    /** To a request, whatever was thrown; Fastify's error handler. */
+    /** Answers a request with an error. This is Fastify's error handler. */
     send(error: unknown, request: FastifyRequest, reply: FastifyReply) {
       const failure = tell(error, request, reply);
       const { status, headers, type, body } = form(failure, wantsProblem(request));
       varyByAccept(reply);
-      // Fastify ends the connection behind a body that is too large; HTTP/2 has no such header.
+      // Fastify sets it on a 413. HTTP/2 has no such header.
       if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
       // The operation is known, but none of its own code has run if the size or the `Host` was wrong.
       const ending = failure.record.code !== "ROUTE_NOT_FOUND" && request.endingHeaders?.(request.originalUrl);
@@ -57,17 +57,17 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
         .type(type)
         .send(body);
     },
-    /** To what never became a request. */
+    /** Answers what is not a request of HTTP. */
     refuse(error: HttpError, socket: Duplex) {
       const requestId = newRequestId(random);
       const { status, headers, type, body } = form(failureOf(error, requestId), false);
-      // Once its fields can be read, the answer depends on them.
+      // Like all other errors: for a request that can be read, Accept counts.
       const common = { ...commonHeaders(requestId, apiVersion), "content-type": type, vary: "Accept" };
       writeResponse(socket, { status, headers: { ...common, ...NOT_STORED, ...headers }, body });
     },
   };
 }
 
-/** Of a body that is JSON its text in one line; of another a string of JSON. */
+/** A body that is JSON in one line; another body as a JSON string. */
 const jsonOf = ({ type, body }: ErrorAnswer): string =>
   /[/+]json\b/.test(type) ? body.replaceAll(/[\r\n]+/g, " ") : JSON.stringify(body);

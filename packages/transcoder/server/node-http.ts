@@ -1,4 +1,4 @@
-/** What node's server leaves to its users: what its parser gives up on, odd requests, and whether there is anybody to answer. */
+/** Cases that Node's server leaves to its users: requests that are not HTTP, odd ones, and callers that have left. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
@@ -6,10 +6,10 @@ import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import type { SizeLimits } from "../request/head.ts";
 
-/** The code of an error that is not of the parser. */
+/** The code of an error that the parser does not have. */
 export const NO_PROXY = "ERR_NO_PROXY";
 
-/** Why the parser gave up. Timeouts end requests that arrive too slowly. */
+/** The error for a request that the parser gave up on, or that arrived too slowly. */
 export function parserError(
   error: { readonly code?: string; readonly rawPacket?: unknown },
   { urlBytes }: SizeLimits,
@@ -35,17 +35,17 @@ export function parserError(
   }
 }
 
-/** How much of a request target a packet begins with. */
+/** The length of the request target, as far as the packet has it. */
 const targetLength = (packet: unknown): number =>
   Buffer.isBuffer(packet) ? (/^[A-Z-]{1,20} ([^ \r\n]*)/.exec(packet.toString("latin1"))?.[1]?.length ?? 0) : 0;
 
 /**
- * Takes what node's server would drop without an answer, or with one of its own: CONNECT, which asks for a proxy, and an
- * Expect that is not 100-continue, which may be ignored (RFC 9110, 10.1.1). A server that takes them by itself is left alone.
+ * Answers what Node would drop, or answer in its own way: CONNECT, which asks for a proxy, is refused; an Expect other than
+ * 100-continue is ignored (RFC 9110, 10.1.1). A server that already listens for CONNECT is left alone.
  */
 export function takeOddRequests(app: FastifyInstance): void {
   if (app.server.listenerCount("connect") > 0) return;
-  // As what can't be read, so that whoever keeps refusals behind the answers to earlier requests does so with this one.
+  // The same event as for what is not HTTP: a host that sends refusals only behind earlier answers does so here, too.
   app.server.on("connect", ({ socket }) => {
     const error = Object.assign(new Error("CONNECT asks for a proxy"), { code: NO_PROXY });
     if (!app.server.emit("clientError", error, socket)) socket.destroy();
@@ -53,7 +53,7 @@ export function takeOddRequests(app: FastifyInstance): void {
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
 }
 
-/** Fastify takes a request that names neither length nor type nor chunks for one without a body. HTTP/2 has no chunks. */
+/** In HTTP/2 a body needs no header that announces it, and Fastify would not read it. */
 export function announceBody({ httpVersionMajor, headers }: IncomingMessage): void {
   if (httpVersionMajor === 2 && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
 }
@@ -64,13 +64,13 @@ interface Message {
   readonly body: string;
 }
 
-/** How long a client may take to read a response and close its side, in milliseconds. */
+/** Milliseconds that a client has to read the response and close its side. */
 const LINGER_MS = 5000;
 
 /**
- * Writes a response to a bare socket, or to a stream of HTTP/2, and closes it. What the client still sends is read and dropped
- * first, for a connection that is closed before is reset, and then the client may lose the response (RFC 9112, 9.6). Node
- * reports each part of that as an error of its own: only the first one is answered.
+ * Writes a response to a socket or a stream of HTTP/2 that has no request, and closes it. What the client still sends is read
+ * and dropped: if the connection were closed at once, the client could lose the response (RFC 9112, 9.6). Node may report
+ * several errors for one connection. Only the first is answered.
  */
 export function writeResponse(socket: Duplex, { status, headers, body }: Message): void {
   if (socket.writableEnded) return;
@@ -84,7 +84,7 @@ export function writeResponse(socket: Duplex, { status, headers, body }: Message
     const lines = Object.entries({ ...fields, connection: "close" }).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
   }
-  // Of a request that was too slow nothing more is read: what has been refused must not be carried out after all.
+  // A request that was too slow is read no further: else it could be complete later, and be carried out.
   if (status === 408) socket.pause();
   else socket.resume();
   const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -93,7 +93,7 @@ export function writeResponse(socket: Duplex, { status, headers, body }: Message
 
 const isStream = (socket: Duplex): socket is ServerHttp2Stream => "respond" in socket;
 
-/** Whether there is nobody any more to answer: a listener to "close" would not be called. HTTP/2's API does not show it itself. */
+/** Whether the caller has left already, so that no event "close" will come. In HTTP/2 only the stream shows it. */
 export function isGone(response: Pick<ServerResponse, "closed" | "destroyed">): boolean {
   const { stream } = response as Partial<Pick<Http2ServerResponse, "stream">>;
   return response.closed || response.destroyed || stream?.destroyed === true;

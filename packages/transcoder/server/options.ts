@@ -1,4 +1,4 @@
-/** What a server of HTTP/JSON can be told, and what holds where it is not. */
+/** The options, and their defaults. */
 import type { DescFile, DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
@@ -24,7 +24,7 @@ export interface Limits extends SizeLimits {
   readonly requestMs: number;
 }
 
-/** What a Fastify server has to know from its start. */
+/** Options that the server needs before the plugin is registered. */
 export interface ServerOptions {
   /** Version of the HTTP interface, sent with every answer as `API-Version`; 1.0.0 by default. */
   readonly apiVersion?: string | undefined;
@@ -129,7 +129,7 @@ export const transcoderDefaults = (given: TranscoderOptions) => ({
   answerDependsOn: given.answerDependsOn ?? (() => undefined),
 });
 
-/** The headers of calls, and what of them is the caller's own, so that its answer is nobody else's. */
+/** The headers of calls. `passedOn` are those that the caller sent: answers are shared only among callers that sent the same. */
 function callHeadersOf(given: TranscoderOptions) {
   const own = given.callHeaders;
   if (own) return { callHeaders: own, passedOn: () => NOTHING };

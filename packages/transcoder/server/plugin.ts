@@ -93,7 +93,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
   app.get(basePath + path, async (_, reply) => reply.type("application/json").send(text));
 }
 
-/** What the document says of errors. Of what a function makes it can say nothing but the statuses. */
+/** What the document needs to know of errors. A function's bodies are unknown: the document has the statuses alone. */
 const documentedErrors = (errors: Errors): Pick<Sources, "reasons" | "errors"> =>
   typeof errors === "object"
     ? { reasons: errors.catalogue.reasons }

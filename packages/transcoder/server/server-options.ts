@@ -1,4 +1,4 @@
-/** What a plugin can't tell Fastify any more: it has to be known when the server is made. */
+/** Options that Fastify needs before a plugin is registered. */
 import type { Server } from "node:http";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
 import { makeRoutable, parserLimit, splitTarget } from "../request/head.ts";
@@ -9,9 +9,9 @@ import { parserError } from "./node-http.ts";
 import { serverDefaults, type TranscoderOptions } from "./options.ts";
 
 /**
- * Options for `fastify()` with which every request gets the answer that the transcoder has for it, also those that
- * Fastify and node would answer by themselves: too large, too slow, not HTTP, with a path that can't be decoded, or with a
- * method that is not registered. Give it the options of the plugin; add a logger and what else is yours.
+ * Options for `fastify()`, so that the transcoder also answers requests that Fastify and Node would answer themselves: those
+ * that are too large, too slow or not HTTP, and those with an unknown method or a path that can't be decoded. Takes the options
+ * of the plugin. Add a logger and other options of your own.
  */
 export function serverOptions(options: Partial<TranscoderOptions> = {}): FastifyHttpOptions<Server> {
   const { limits, random } = serverDefaults(options);
@@ -22,7 +22,7 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
       maxHeaderSize: parserLimit(limits),
       headersTimeout: limits.requestMs,
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
-      requireHostHeader: false, // the transcoder checks it, so that the answer is a record
+      requireHostHeader: false, // the transcoder checks it, and answers in its own form
     },
     requestTimeout: limits.requestMs,
     bodyLimit: limits.bodyBytes,
