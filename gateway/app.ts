@@ -92,6 +92,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
+    codec: "exact",
     jsonNamesOnly: true,
     strict: true,
     ignoreUnknown: true,

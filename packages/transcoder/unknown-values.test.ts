@@ -70,7 +70,7 @@ const log: string[] = [];
 let app: FastifyInstance;
 beforeAll(async () => {
   const transport = createRouterTransport((router) => router.service(service, implementation as never));
-  const options = { services: [{ desc: service, transport }] };
+  const options = { services: [{ desc: service, transport }], codec: "exact" as const };
   app = fastify({ ...serverOptions(options), logger: { level: "warn", stream: { write: (line) => log.push(line) } } });
   await app.register(transcoder, options);
 });

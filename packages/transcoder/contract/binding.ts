@@ -6,14 +6,13 @@ import { isInteger } from "../validation/value-rules.ts";
 import { deprecationOf } from "./deprecation.ts";
 import { isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
 import { headersIn } from "./headers.ts";
-import { answersBytes, streamsAnswers, takesBytes } from "./kinds.ts";
+import { answersBytes, streamsAnswers } from "./kinds.ts";
 import { linkTo } from "./link.ts";
 import type { Body, Operation } from "./operation.ts";
 import { idOf } from "./operation-ids.ts";
 import { patchMask } from "./patch.ts";
-import { ensureServed, ensureWhole } from "./served.ts";
 import { shownPath, wildcardNames } from "./shown-path.ts";
-import { type Stream, streamOf } from "./stream.ts";
+import { streamOf } from "./stream.ts";
 import { parseTemplate } from "./template.ts";
 import { pathOf, verbOf } from "./verb.ts";
 
@@ -25,7 +24,6 @@ export function operationOf(service: DescService, method: Operation["method"], r
   const route = pathOf(rule);
   const template = parseTemplate(route, input);
   const params = template.variables.map(({ field }) => field);
-  ensureWhole(input, "request");
   const headers = headersIn(input.fields);
   const inHeaders = headers.map(({ field }) => field);
   const mask = input.fields.find(isUpdateMask);
@@ -61,13 +59,8 @@ export function operationOf(service: DescService, method: Operation["method"], r
   if (annotated.acceptsEmptyMask && !mask) throw new Error("accepts_empty_mask needs an update_mask in the request");
   if (annotated.location && !record) throw new Error("location needs an answer with one record");
   if (annotated.location && record) parseTemplate(annotated.location, record);
-  const asJson = takesBytes({ method, body }) && body?.kind === "all" ? [] : free;
-  for (const field of [...asJson, ...inHeaders]) ensureServed(field, true);
   const unclampable = free.find((field) => isClamped(field) && !(field.scalar && isInteger(field.scalar)));
   if (unclampable) throw new Error(`${unclampable.name} is clamped, which only an integer can be`);
-  const wholes = stream ? stream.data.map(({ message }) => message) : response ? [] : [output];
-  for (const whole of wholes) ensureWhole(whole, "answer");
-  for (const field of response ? [response] : isBytes ? [] : toldBy(stream, output)) ensureServed(field, false);
   return {
     id: idOf(method, verb, mask !== undefined),
     service,
@@ -96,10 +89,6 @@ export function operationOf(service: DescService, method: Operation["method"], r
     scope: getOption(method, scope),
   };
 }
-
-/** Of a response of a stream no more is told than its data. */
-const toldBy = (stream: Stream | undefined, output: DescMessage): readonly DescField[] =>
-  stream?.data.flatMap(({ field }) => field ?? output.fields) ?? output.fields;
 
 const recordOf = (response: DescField | undefined, whole: DescMessage): DescMessage | undefined =>
   response ? (response.fieldKind === "message" ? response.message : undefined) : whole;

@@ -25,7 +25,7 @@ export interface Codec {
   /** Answers write enums as numbers. */
   readonly enumNumbers: boolean;
   /** The types that a google.protobuf.Any may hold, and the extensions of proto2. */
-  readonly registry: Registry;
+  readonly registry: () => Registry;
 }
 
 export interface CodecOptions {
@@ -33,7 +33,7 @@ export interface CodecOptions {
   readonly omitUnpopulated?: boolean | undefined;
   readonly originalNames?: boolean | undefined;
   readonly enumNumbers?: boolean | undefined;
-  readonly registry?: Registry | undefined;
+  readonly registry?: (() => Registry) | undefined;
 }
 
 /** A codec; `proto3` where nothing else is said. */
@@ -47,7 +47,7 @@ export function createCodec(given: CodecOptions): Codec {
     omitUnpopulated: given.omitUnpopulated ?? false,
     originalNames: given.originalNames ?? false,
     enumNumbers: given.enumNumbers ?? false,
-    registry: given.registry ?? createRegistry(),
+    registry: given.registry ?? createRegistry,
   };
 }
 

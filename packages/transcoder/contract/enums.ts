@@ -22,6 +22,10 @@ export const fullEnumNames = ({ values }: DescEnum): [string, number][] => [
   ...values.map(({ name, number }): [string, number] => [name, number]),
 ];
 
+/** The same as `enumTexts`, by the names of proto3 JSON. */
+export const fullEnumTexts = ({ values }: DescEnum): ReadonlyMap<number, string> =>
+  new Map(values.toReversed().map(({ number, jsonName }) => [number, JSON.stringify(jsonName)]));
+
 /** The enum whose one value is null in JSON. */
 export const NULL_VALUE = "google.protobuf.NullValue";
 

@@ -1,13 +1,17 @@
 /** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
-import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { EXACT } from "../contract/codec.ts";
-import { isOfItems } from "../contract/enums.ts";
+import { create, type DescField, type DescMessage, type Message, setExtension } from "@bufbuild/protobuf";
+import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { type Codec, EXACT } from "../contract/codec.ts";
+import { isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { keyRules, valueRules } from "../validation/range.ts";
+import { anyFromJson } from "./any.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError, under } from "./schema-error.ts";
+import { dynamicFromJson, isDynamic, structFromJson } from "./struct.ts";
+import { holding, isUnwrapped } from "./text.ts";
 import { hasTextForm, messageFromText } from "./well-known.ts";
 
 export interface Handling {
@@ -34,17 +38,21 @@ export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !
  * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `output` is
  * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
  */
-export function membersReader(fields: readonly DescField[], output?: DescMessage): ReadMembers {
+export function membersReader(fields: readonly DescField[], codec = EXACT, output?: DescMessage): ReadMembers {
   const known = byName([...(output?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));
   const outputOf = ({ jsonName }: DescField) => output?.fields.find((field) => field.jsonName === jsonName)?.message;
-  const assigns = new Map(fields.filter(isUsed).map((field) => [field, assigner(field, outputOf(field))] as const));
+  const assigns = new Map(
+    fields.filter(isUsed).map((field) => [field, assigner(field, codec, outputOf(field))] as const),
+  );
+  const assignExtension = extensionAssigner(fields[0]?.parent, codec);
   return (value, target, handling, mask) => {
     const object = objectOf(value);
     for (const [name, item] of object) {
       const field = known.get(name);
       const isOtherName = name !== field?.jsonName;
       if (!field || (isOtherName && handling.jsonNamesOnly)) {
-        if (handling.strict) throw new SchemaError("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
+        if (!assignExtension?.(name, item, target, handling) && handling.strict)
+          throw new SchemaError("is not known here", "UNKNOWN_FIELD").under(excerpt(name));
         continue;
       }
       if (isOtherName && object.has(field.jsonName))
@@ -52,17 +60,24 @@ export function membersReader(fields: readonly DescField[], output?: DescMessage
       const assign = assigns.get(field);
       if (!assign) continue;
       mask?.push(field.name);
-      if (item === null && mask && isClearable(field)) continue;
+      if (item === null && (mask ? isClearable(field) || codec.nullIsUnset : isUnset(field, codec))) continue;
       under(name, () => assign(target, item, handling));
     }
   };
 }
 
+/** Whether null leaves the field as it was. Of a few types it is a value. */
+const isUnset = ({ fieldKind, message, enum: desc }: DescField, { nullIsUnset }: Codec): boolean =>
+  nullIsUnset &&
+  (fieldKind === "list" || fieldKind === "map" || !(message?.typeName === VALUE || desc?.typeName === NULL_VALUE));
+
+const VALUE = ValueSchema.typeName;
+
 export type Assign = (target: Message, value: JsonValue, handling: Handling) => void;
 
 /** Compiles the reader of one field's value into a message; see `membersReader` for `output`. */
-export function assigner(field: DescField, output?: DescMessage): Assign {
-  const read = fieldReader(field, output);
+export function assigner(field: DescField, codec = EXACT, output?: DescMessage): Assign {
+  const read = fieldReader(field, codec, output);
   const { localName, oneof } = field;
   if (!oneof)
     return (target, value, handling) => {
@@ -76,8 +91,22 @@ export function assigner(field: DescField, output?: DescMessage): Assign {
   };
 }
 
-function fieldReader(field: DescField, output: DescMessage | undefined): Read {
-  const read = notNull(valueReader(field, output));
+/** Reads members such as "[acme.priority]", extensions of proto2; undefined where the message has none. */
+function extensionAssigner(desc: DescMessage | undefined, codec: Codec) {
+  if (!desc || desc.proto.extensionRange.length === 0) return undefined;
+  return (name: string, item: JsonValue, target: Message, handling: Handling): boolean => {
+    const extension = /^\[.*\]$/.test(name) ? codec.registry().getExtension(name.slice(1, -1)) : undefined;
+    if (extension?.extendee.typeName !== desc.typeName) return false;
+    // It is read like any field; that it has no place of its own in a message is all that differs.
+    const read = fieldReader(extension as unknown as DescField, codec, undefined);
+    if (!(item === null && codec.nullIsUnset))
+      under(excerpt(name), () => setExtension(target, extension, read(item, handling)));
+    return true;
+  };
+}
+
+function fieldReader(field: DescField, codec: Codec, output: DescMessage | undefined): Read {
+  const read = valueReader(field, codec, output);
   if (field.fieldKind === "list")
     return notNull((value, handling) => {
       if (!Array.isArray(value)) throw new SchemaError("must be an array");
@@ -85,14 +114,17 @@ function fieldReader(field: DescField, output: DescMessage | undefined): Read {
     });
   if (field.fieldKind === "map") {
     const readKey = scalarFromText(field.mapKey, keyRules(field));
-    return notNull((value, handling) =>
+    return notNull((value, handling) => {
+      const object = objectOf(value);
       // fromEntries makes "__proto__" a key like any other.
-      Object.fromEntries(
-        [...objectOf(value)].map(([key, item]) =>
+      const entries = Object.fromEntries(
+        [...object].map(([key, item]) =>
           under(`[${JSON.stringify(excerpt(key))}]`, () => [readKey(key), read(item, handling)]),
         ),
-      ),
-    );
+      );
+      if (Object.keys(entries).length < object.size) throw new SchemaError("has a key twice: 0 and -0");
+      return entries;
+    });
   }
   return read;
 }
@@ -104,31 +136,60 @@ const notNull =
     return read(value, handling);
   };
 
-function valueReader(field: DescField, output: DescMessage | undefined): Read {
+/** Compiles the reader of what a field holds, of a list or map of an item. */
+function valueReader(field: DescField, codec: Codec, output: DescMessage | undefined): Read {
   const { message, enum: enumeration, scalar } = field;
-  if (enumeration) return enumFromJson(enumeration, isOfItems(field), EXACT);
-  if (!message) return scalarFromJson(scalar, valueRules(field));
-  if (hasTextForm(message)) return messageFromText(message, true);
-  return messageReader(message, output);
+  if (enumeration) {
+    const read = enumFromJson(enumeration, isOfItems(field), codec);
+    return enumeration.typeName === NULL_VALUE ? read : notNull(read);
+  }
+  if (!message) return notNull(holding(field, scalarFromJson(scalar, valueRules(field), codec)));
+  if (message.typeName === VALUE) return messageReader(message, codec);
+  if (isWrapperDesc(message)) {
+    const read = notNull(scalarFromJson(message.fields[0].scalar, valueRules(field), codec));
+    return isUnwrapped(field) ? read : (value, handling) => create(message, { value: read(value, handling) } as never);
+  }
+  if (message.typeName === StructSchema.typeName && field.parent?.typeName !== VALUE) return notNull(structFromJson);
+  return notNull(messageReader(message, codec, output));
 }
 
-/** By the message that is read, then by the one that is shown. */
-const compiled = new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
+/** By the codec, the message that is read, then by the one that is shown. */
+const compiled = new WeakMap<Codec, WeakMap<DescMessage, WeakMap<DescMessage, Read>>>();
 
-function messageReader(desc: DescMessage, output = desc): Read {
-  const byOutput = compiled.get(desc) ?? new WeakMap<DescMessage, Read>();
-  compiled.set(desc, byOutput);
-  const known = byOutput.get(output);
-  if (known) return known;
+/** Compiles the reader of a message by itself, be it of a well-known type. */
+export function messageReader(desc: DescMessage, codec: Codec, output = desc): Read {
+  const known = compiled.get(codec) ?? new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
+  compiled.set(codec, known);
+  const byOutput = known.get(desc) ?? new WeakMap<DescMessage, Read>();
+  known.set(desc, byOutput);
+  const read = byOutput.get(output) ?? wellKnownReader(desc, codec) ?? ownReader(desc, codec, output);
+  byOutput.set(output, read);
+  return read;
+}
+
+function ownReader(desc: DescMessage, codec: Codec, output: DescMessage): Read {
   let readMembers: ReadMembers | undefined;
-  const read: Read = (value, handling) => {
+  return (value, handling) => {
     const message = create(desc);
-    readMembers ??= membersReader(desc.fields, output); // compiled late, because a message may contain itself
+    readMembers ??= membersReader(desc.fields, codec, output); // compiled late, because a message may contain itself
     readMembers(value, message, handling);
     return message;
   };
-  byOutput.set(output, read);
-  return read;
+}
+
+function wellKnownReader(desc: DescMessage, codec: Codec): Read | undefined {
+  if (hasTextForm(desc)) return messageFromText(desc, true);
+  if (isDynamic(desc)) return (value) => dynamicFromJson(desc, value);
+  if (desc.typeName === AnySchema.typeName)
+    return (value, handling) =>
+      anyFromJson(
+        objectOf(value),
+        codec.registry(),
+        (type, content) => messageReader(type, codec)(content, handling) as Message,
+      );
+  if (!isWrapperDesc(desc)) return undefined;
+  const read = notNull(scalarFromJson(desc.fields[0].scalar, undefined, codec));
+  return (value, handling) => create(desc, { value: read(value, handling) } as never);
 }
 
 function objectOf(value: JsonValue): JsonObject {

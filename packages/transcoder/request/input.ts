@@ -1,7 +1,8 @@
 /** From an HTTP request to the request message of its RPC. */
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
-import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { type Codec, EXACT } from "../contract/codec.ts";
 import { takesBytes } from "../contract/kinds.ts";
 import type { Body, Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
@@ -10,7 +11,7 @@ import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { bytesReader } from "./bytes.ts";
-import { type Assign, assigner, isUsed, membersReader } from "./decode.ts";
+import { type Assign, assigner, isUsed, membersReader, messageReader } from "./decode.ts";
 import { splitTarget } from "./head.ts";
 import { idempotencyKey, operationFor, resumeReader } from "./headers.ts";
 import { parseJson } from "./json.ts";
@@ -41,12 +42,13 @@ export function inputReader(
   basePath: string,
   maxDepth: number,
   jsonNamesOnly = false,
+  codec = EXACT,
 ): (incoming: Incoming) => Message {
   const { input } = operation.method;
-  const readPath = pathReader(operation, basePath);
-  const readQuery = queryReader(operation, jsonNamesOnly);
+  const readPath = pathReader(operation, basePath, codec);
+  const readQuery = queryReader(operation, jsonNamesOnly, codec);
   const resume = resumeReader(operation);
-  const readBody = bodyReader(operation, maxDepth, jsonNamesOnly);
+  const readBody = bodyReader(operation, maxDepth, jsonNamesOnly, codec);
   const goesFirst = operation.params.some(({ length }) => length > 1);
   const readers: Record<RequestPart, ReadPart> = {
     header: headerReader(operation),
@@ -105,14 +107,14 @@ function headerReader({ requestHeaders }: Operation): ReadPart {
   };
 }
 
-function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean): ReadPart {
+function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean, codec: Codec): ReadPart {
   const { body } = operation;
   if (!body) return () => {};
   if (takesBytes(operation)) {
     const readBytes = bytesReader(body);
     return ({ headers, body: bytes = EMPTY }, message) => readBytes(message, headers, bytes);
   }
-  const assign = bodyAssigner(operation, body);
+  const assign = bodyAssigner(operation, body, codec);
   return ({ body: bytes = EMPTY, strict }, message) => {
     const json = parseJson(bytes, maxDepth);
     try {
@@ -128,15 +130,20 @@ function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boole
 
 const EMPTY = new Uint8Array();
 
-function bodyAssigner({ updateMask, acceptsEmptyMask, record }: Operation, body: Body): Assign {
+function bodyAssigner(operation: Operation, body: Body, codec: Codec): Assign {
+  const { updateMask, acceptsEmptyMask, record, method } = operation;
   if (body.kind === "all") {
-    const readAll = membersReader(body.fields, record);
+    if (hasCustomJsonRepresentation(method.input)) {
+      const readWhole = messageReader(method.input, codec);
+      return (message, json, handling) => Object.assign(message, readWhole(json, handling));
+    }
+    const readAll = membersReader(body.fields, codec, record);
     return (message, json, handling) => readAll(json, message, handling);
   }
   const { field } = body;
-  if (!updateMask || field.fieldKind !== "message") return assigner(field, record);
+  if (!updateMask || field.fieldKind !== "message") return assigner(field, codec, record);
   const { fields } = field.message;
-  const readPatch = membersReader(fields, record);
+  const readPatch = membersReader(fields, codec, record);
   const names = fields.filter(isUsed).map(({ jsonName }) => jsonName);
   return (message, json, handling) => {
     const value = create(field.message);

@@ -1,5 +1,6 @@
 /** Paths, and how their parts become fields. */
 import type { Message } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import { assignAt, jsonPath, lastOf } from "../contract/field-path.ts";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError } from "../errors/http-error.ts";
@@ -24,12 +25,12 @@ export type ReadPath = (path: string, target: Message) => void;
  *
  * @throws HttpError INVALID_ID
  */
-export function pathReader({ template }: Pick<Operation, "template">, basePath: string): ReadPath {
+export function pathReader({ template }: Pick<Operation, "template">, basePath: string, codec?: Codec): ReadPath {
   const first = basePath.split("/").length;
   const variables = template.variables.map(({ field: path, from, to, isMulti }) => {
     const field = lastOf(path);
     const isNested = path.length > 1 || field.oneof !== undefined;
-    return { path, field, isNested, from, to, isMulti, read: textReader(field) };
+    return { path, field, isNested, from, to, isMulti, read: textReader(field, codec) };
   });
   return (path, target) => {
     const parts = withoutVerb(path, template.customVerb).split("/");

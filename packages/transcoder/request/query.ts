@@ -1,6 +1,6 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
-import { EXACT } from "../contract/codec.ts";
+import { type Codec, EXACT } from "../contract/codec.ts";
 import { byName, isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
@@ -42,10 +42,14 @@ export type ReadQuery = (parameters: Parameters, target: Message, strict: boolea
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader({ query, paging, stream }: Operation, jsonNamesOnly: boolean): ReadQuery {
+export function queryReader(
+  { query, paging, stream }: Operation,
+  jsonNamesOnly: boolean,
+  codec: Codec = EXACT,
+): ReadQuery {
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
   const known = byName(query, jsonNamesOnly);
-  const readers = new Map(query.map((field) => [field, valueReader(field)]));
+  const readers = new Map(query.map((field) => [field, valueReader(field, codec)]));
   return (parameters, target, strict) => {
     const seen = new Map<DescField, string>();
     for (const [name, value] of parameters) {
@@ -74,8 +78,8 @@ export function queryReader({ query, paging, stream }: Operation, jsonNamesOnly:
 const itemsIn = (value: string, { scalar }: DescField): string[] =>
   scalar === ScalarType.STRING ? [value] : value.split(",");
 
-function valueReader(field: DescField): (text: string) => unknown {
-  const read = textReader(field, EXACT, isClamped(field));
+function valueReader(field: DescField, codec: Codec): (text: string) => unknown {
+  const read = textReader(field, codec, isClamped(field));
   return (text) => {
     if (text === "") throw new SchemaError("must not be empty");
     return read(text);

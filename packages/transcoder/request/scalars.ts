@@ -1,7 +1,7 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Codec } from "../contract/codec.ts";
+import { type Codec, EXACT } from "../contract/codec.ts";
 import { enumNames, fullEnumNames, NULL_VALUE } from "../contract/enums.ts";
 import { type Range, rangeOf, rangeWords } from "../validation/range.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
@@ -86,21 +86,43 @@ function bytesFromText(text: string): Uint8Array<ArrayBuffer> {
   }
 }
 
+/** In any form of base64: with the letters of either alphabet, with padding or without. */
+function anyBytes(value: JsonValue): Uint8Array<ArrayBuffer> {
+  if (typeof value !== "string" || !/^[\w+/-]*={0,2}$/.test(value) || !isPadded(value))
+    throw new SchemaError("must be a string in base64");
+  return new Uint8Array(Buffer.from(value, "base64"));
+}
+
+/** Four letters are three bytes; one letter alone is none, and padding fills the last four. */
+const isPadded = (text: string): boolean => (text.endsWith("=") ? text.length % 4 === 0 : text.length % 4 !== 1);
+
+function anyString(value: JsonValue): string {
+  if (typeof value !== "string") throw new SchemaError("must be a string");
+  return value;
+}
+
 /** How a scalar is read from JSON. The rules are those that its range is told by. */
-export function scalarFromJson(type: ScalarType, rules?: Rules): FromJson {
+export function scalarFromJson(type: ScalarType, rules?: Rules, { isLenient }: Codec = EXACT): FromJson {
   const range = rangeOf(type);
-  if (range) return (value) => integerFromJson(value, range, rules);
+  const number = isLenient ? numberInText : (value: JsonValue) => value;
+  if (range) return (value) => integerFromJson(number(value), range, rules);
   switch (type) {
     case ScalarType.STRING:
-      return string;
+      return isLenient ? anyString : string;
     case ScalarType.BOOL:
       return boolean;
     case ScalarType.BYTES:
-      return bytes;
+      return isLenient ? anyBytes : bytes;
     default:
-      return (value) => floatingFromJson(value, type === ScalarType.FLOAT, rules);
+      return (value) => floatingFromJson(number(value), type === ScalarType.FLOAT, rules);
   }
 }
+
+/** A number that is written in a string, as in proto3 JSON. */
+const numberInText = (value: JsonValue): JsonValue =>
+  typeof value === "string" && NUMBER.test(value) ? new JsonNumber(value) : value;
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 /** How a scalar is read from a path, a query, a header or the key of a map. `clamped` concerns integers only. */
 export function scalarFromText(type: ScalarType, rules?: Rules, clamped = false): FromText {
@@ -117,7 +139,7 @@ export function scalarFromText(type: ScalarType, rules?: Rules, clamped = false)
       return (text) => {
         const special = NOT_IN_JSON.get(text);
         if (special !== undefined) return special;
-        if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) throw new SchemaError("must be a number");
+        if (!NUMBER.test(text)) throw new SchemaError("must be a number");
         return floating(text, type === ScalarType.FLOAT, rules);
       };
   }

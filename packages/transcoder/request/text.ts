@@ -24,7 +24,7 @@ export function textReader(field: DescField, codec: Codec = EXACT, isClamped = f
   const { message, enum: enumeration, scalar } = field;
   if (!isTextual(field)) throw new Error(`${field.name} can't be told by a text`);
   if (enumeration) return enumFromText(enumeration, codec);
-  if (!message) return scalarFromText(scalar as never, valueRules(field), isClamped);
+  if (!message) return holding(field, scalarFromText(scalar as never, valueRules(field), isClamped));
   if (!isWrapperDesc(message)) return messageFromText(message, false);
   const read = scalarFromText(message.fields[0].scalar, valueRules(field));
   return isUnwrapped(field) ? read : (text) => create(message, { value: read(text) } as never);
@@ -32,3 +32,7 @@ export function textReader(field: DescField, codec: Codec = EXACT, isClamped = f
 
 /** Whether protobuf-es holds a field of a wrapper's type as the scalar within. */
 export const isUnwrapped = ({ fieldKind, oneof }: DescField): boolean => fieldKind === "message" && !oneof;
+
+/** Integers of 64 bits are held as text where the contract says `jstype = JS_STRING`. */
+export const holding = <V>(field: DescField, read: (value: V) => unknown): ((value: V) => unknown) =>
+  "longAsString" in field && field.longAsString ? (value) => String(read(value)) : read;

@@ -1,6 +1,7 @@
 /** From the answer of an RPC to an HTTP response. */
 import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import type { Codec } from "../contract/codec.ts";
 import { byName, isClamped } from "../contract/fields.ts";
 import { answersBytes } from "../contract/kinds.ts";
 import { addressText } from "../contract/link.ts";
@@ -35,6 +36,7 @@ const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-ca
 interface AnswerOptions {
   readonly basePath: string;
   readonly jsonNamesOnly?: boolean;
+  readonly codec?: Codec;
   readonly tellUnknown?: TellUnknown;
   /** Where the record at a path is found. */
   readonly addressOf?: ((path: string) => string) | undefined;
@@ -46,15 +48,15 @@ interface AnswerOptions {
  */
 export function answerer(
   operation: Operation,
-  { basePath, jsonNamesOnly, tellUnknown, addressOf = (path) => path }: AnswerOptions,
+  { basePath, jsonNamesOnly, codec, tellUnknown, addressOf = (path) => path }: AnswerOptions,
 ) {
   const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
   const cacheControl = cacheControlOf(operation);
   // Reads have no replays. For them, a transport that makes its headers on demand need not make them.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
-  const write = response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
   const bytesOf = answersBytes(operation) ? bytesReader(operation) : undefined;
+  const write = response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);
   const recordOf = (message: Message): Message | undefined => {
     const body = response ? field(message, response.localName) : message;
     return response?.fieldKind === "list" ? (body as Message[])[0] : (body as Message);

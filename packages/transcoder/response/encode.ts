@@ -7,67 +7,149 @@ import {
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { enumTexts, hasZeroName, isOfItems } from "../contract/enums.ts";
+import {
+  AnySchema,
+  FeatureSet_FieldPresence,
+  hasCustomJsonRepresentation,
+  isWrapperDesc,
+  StructSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import { type Codec, EXACT } from "../contract/codec.ts";
+import { enumTexts, fullEnumTexts, hasZeroName, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
-import { formatTimestamp } from "../request/timestamp.ts";
+import { isUnwrapped } from "../request/text.ts";
+import { anyWriter } from "./any.ts";
+import { extensionsIn, isExtendable } from "./extensions.ts";
 import type { TellUnknown } from "./unknown-values.ts";
+import { structText, wellKnownWriter } from "./well-known.ts";
 
 /** Writes one value. Values come from a decoded message, so that their JavaScript types are those of the descriptor. */
 type Write = (value: never) => string;
 
 /** What the parts of one writer have in common. */
 interface Around {
+  readonly codec: Codec;
   readonly tellUnknown: TellUnknown | undefined;
   readonly compiled: Map<DescMessage, Write>;
 }
 
 /** Compiles the writer of a whole message. */
-export const messageWriter = (desc: DescMessage, tellUnknown?: TellUnknown): ((message: Message) => string) =>
-  compileMessage(desc, { tellUnknown, compiled: new Map() }) as (message: Message) => string;
+export const messageWriter = (
+  desc: DescMessage,
+  codec = EXACT,
+  tellUnknown?: TellUnknown,
+): ((message: Message) => string) =>
+  compileMessage(desc, { codec, tellUnknown, compiled: new Map() }) as (message: Message) => string;
 
 /** Compiles the writer of one field of a message, as in `response_body`. */
-export const fieldWriter = (field: DescField, tellUnknown?: TellUnknown): ((message: Message) => string) => {
-  const write = containerWriter(field, { tellUnknown, compiled: new Map() });
-  return (message) => (isPresent(message, field) ? write(contentOf(message, field)) : emptyOf(field));
+export const fieldWriter = (
+  field: DescField,
+  codec = EXACT,
+  tellUnknown?: TellUnknown,
+): ((message: Message) => string) => {
+  const write = containerWriter(field, { codec, tellUnknown, compiled: new Map() });
+  return (message) => (hasValue(message, field, codec) ? write(contentOf(message, field)) : emptyOf(field));
 };
 
 /** What is answered where the field of `response_body` was not sent. */
-const emptyOf = ({ message }: DescField): string =>
-  message && message.typeName !== TimestampSchema.typeName ? "{}" : "null";
+const emptyOf = ({ message, fieldKind }: DescField): string =>
+  fieldKind === "list" ? "[]" : fieldKind === "map" || (message && isObject(message)) ? "{}" : "null";
+
+/** Whether a message is an object in JSON, whatever it holds. */
+const isObject = (message: DescMessage): boolean =>
+  !hasCustomJsonRepresentation(message) ||
+  message.typeName === StructSchema.typeName ||
+  message.typeName === AnySchema.typeName;
 
 /** Whether the answer of `response_body` can be null, when it was not sent or is an enum that is unspecified. */
-export const mayBeNull = (field: DescField): boolean =>
-  field.fieldKind !== "list" &&
-  field.fieldKind !== "map" &&
-  emptyOf(field) === "null" &&
-  (field.presence !== FeatureSet_FieldPresence.IMPLICIT || (field.fieldKind === "enum" && !hasZeroName(field.enum)));
+export const mayBeNull = (field: DescField, codec = EXACT): boolean =>
+  field.enum?.typeName === NULL_VALUE ||
+  field.message?.typeName === ValueSchema.typeName ||
+  (emptyOf(field) === "null" &&
+    (field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof !== undefined || isHidden(field, codec)));
 
 function compileMessage(desc: DescMessage, around: Around): Write {
   const known = around.compiled.get(desc);
   if (known) return known;
-  let members: { field: DescField; head: string; write: Write }[] | undefined;
+  const write =
+    wellKnownWriter(desc) ?? wrapperWriter(desc, around) ?? anyIn(desc, around) ?? objectWriter(desc, around);
+  around.compiled.set(desc, write);
+  return write;
+}
+
+function wrapperWriter(desc: DescMessage, around: Around): Write | undefined {
+  if (!isWrapperDesc(desc)) return undefined;
+  const write = scalarWriter(desc.fields[0].scalar, around);
+  return ({ value }: { value: never }) => write(value);
+}
+
+const anyIn = (desc: DescMessage, around: Around): Write | undefined =>
+  desc.typeName === AnySchema.typeName
+    ? anyWriter(around.codec.registry, (type) => compileMessage(type, around) as (message: Message) => string)
+    : undefined;
+
+interface Member {
+  readonly field: DescField;
+  /** The name, and the colon behind it. */
+  readonly head: string;
+  readonly write: Write;
+  /** Null stands for it where it is unset. */
+  readonly isNullable: boolean;
+}
+
+function objectWriter(desc: DescMessage, around: Around): Write {
+  const { codec } = around;
+  let members: readonly Member[] | undefined;
+  const writeExtensions = isExtendable(desc) ? extensionWriter(desc, around) : undefined;
   const writer = (message: Message) => {
     // Compiled late, because a message may contain itself. Fields that travel as headers are no members.
-    members ??= desc.fields
-      .filter((field) => headerOf(field) === "")
-      .map((field) => ({ field, head: `${JSON.stringify(field.jsonName)}:`, write: containerWriter(field, around) }));
+    members ??= desc.fields.filter((field) => headerOf(field) === "").map((field) => memberOf(field, around));
     let text = "";
-    for (const { field, head, write } of members)
-      if (isPresent(message, field)) text += `${text === "" ? "" : ","}${head}${write(contentOf(message, field))}`;
+    for (const { field, head, write, isNullable } of members)
+      if (hasValue(message, field, codec)) {
+        if (codec.omitUnpopulated && !isFieldSet(message, field)) continue;
+        text += `${text === "" ? "" : ","}${head}${write(contentOf(message, field))}`;
+      } else if (isNullable) text += `${text === "" ? "" : ","}${head}null`;
+    if (writeExtensions) text += writeExtensions(message, text === "");
     return `{${text}}`;
   };
-  around.compiled.set(desc, writer as Write);
   return writer as Write;
 }
 
-/** Fields without presence are always shown. An enum that says "unspecified" never is, but in a list or map. */
-function isPresent(message: Message, field: DescField): boolean {
+const memberOf = (field: DescField, around: Around): Member => ({
+  field,
+  head: `${JSON.stringify(around.codec.originalNames ? field.name : field.jsonName)}:`,
+  write: containerWriter(field, around),
+  isNullable: isNullable(field, around.codec),
+});
+
+/** Whether null is written for a field that is unset: a message, if it is no alternative to others. As grpc-gateway does. */
+export const isNullable = ({ fieldKind, oneof, proto }: DescField, { nullIsUnset, omitUnpopulated }: Codec): boolean =>
+  nullIsUnset && !omitUnpopulated && fieldKind === "message" && !oneof && !proto.proto3Optional;
+
+function extensionWriter(desc: DescMessage, around: Around): (message: Message, isFirst: boolean) => string {
+  return (message, isFirst) => {
+    const members = extensionsIn(desc, message, around.codec.registry()).map(([extension, value]) => {
+      // It is written like any field; that it has no place of its own in a message is all that differs.
+      const write = containerWriter(extension as unknown as DescField, around);
+      return `${JSON.stringify(extension.jsonName)}:${write(value as never)}`;
+    });
+    return members.length > 0 && !isFirst ? `,${members.join(",")}` : members.join(",");
+  };
+}
+
+/** Fields without presence always have one. */
+function hasValue(message: Message, field: DescField, codec: Codec): boolean {
   if (field.fieldKind === "list" || field.fieldKind === "map") return true;
   const mayBeAbsent = field.presence !== FeatureSet_FieldPresence.IMPLICIT || field.oneof;
   if (mayBeAbsent && !isFieldSet(message, field)) return false;
-  return field.fieldKind !== "enum" || contentOf(message, field) !== (0 as never) || hasZeroName(field.enum);
+  return field.fieldKind !== "enum" || contentOf(message, field) !== (0 as never) || !isHidden(field, codec);
 }
+
+/** Whether a zero of the field is absent: an enum by short names that says "unspecified", but in a list or map. */
+export const isHidden = (field: DescField, { hasFullEnumNames }: Codec): boolean =>
+  field.fieldKind === "enum" && !hasFullEnumNames && !hasZeroName(field.enum);
 
 /** The value of a field that is set. */
 export function contentOf(message: Message, { oneof, localName }: DescField): never {
@@ -87,12 +169,16 @@ function containerWriter(field: DescField, around: Around): Write {
 }
 
 function valueWriter(field: DescField, around: Around): Write {
-  if (field.enum) return enumWriter(field.enum, isOfItems(field), around);
-  if (field.message)
-    return field.message.typeName === TimestampSchema.typeName
-      ? (value: Timestamp) => JSON.stringify(formatTimestamp(value))
-      : compileMessage(field.message, around);
-  switch (field.scalar) {
+  const { message, enum: enumeration, scalar } = field;
+  if (enumeration) return enumWriter(enumeration, isOfItems(field), around);
+  if (!message) return scalarWriter(scalar as ScalarType, around);
+  if (isWrapperDesc(message) && isUnwrapped(field)) return scalarWriter(message.fields[0].scalar, around);
+  if (message.typeName === StructSchema.typeName && field.parent?.typeName !== ValueSchema.typeName) return structText;
+  return compileMessage(message, around);
+}
+
+function scalarWriter(scalar: ScalarType, { codec }: Around): Write {
+  switch (scalar) {
     case ScalarType.STRING:
       return JSON.stringify;
     case ScalarType.BYTES:
@@ -101,9 +187,12 @@ function valueWriter(field: DescField, around: Around): Write {
     case ScalarType.FLOAT:
       return floating;
     default:
-      return String; // booleans and integers; of a bigint every digit
+      // Booleans and integers; of a bigint every digit.
+      return codec.writesLongsAsText && isLong(scalar) ? (value: bigint) => `"${value}"` : String;
   }
 }
+
+export const isLong = (scalar: ScalarType): boolean => ScalarType[scalar].endsWith("64");
 
 // JSON has no such numbers; as in proto3 JSON they are the strings "NaN", "Infinity" and "-Infinity".
 function floating(value: number): string {
@@ -111,8 +200,10 @@ function floating(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-function enumWriter(desc: DescEnum, isItem: boolean, { tellUnknown }: Around): Write {
-  const texts = enumTexts(desc, isItem);
+function enumWriter(desc: DescEnum, isItem: boolean, { codec, tellUnknown }: Around): Write {
+  if (desc.typeName === NULL_VALUE) return () => "null";
+  if (codec.enumNumbers) return String;
+  const texts = codec.hasFullEnumNames ? fullEnumTexts(desc) : enumTexts(desc, isItem);
   return (value: number) => {
     const text = texts.get(value);
     if (text === undefined) tellUnknown?.(desc, value);

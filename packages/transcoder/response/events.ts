@@ -1,7 +1,8 @@
 /** From the responses of a streaming RPC to the text of events: Server-Sent Events, or lines of JSON. */
 import { isFieldSet, type Message } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import type { EventData, Stream } from "../contract/stream.ts";
-import { contentOf, messageWriter } from "./encode.ts";
+import { contentOf, fieldWriter, messageWriter } from "./encode.ts";
 import type { StreamWriter } from "./stream-writer.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
@@ -80,14 +81,21 @@ export function eventWriter(format: EventFormat, begin: string): StreamWriter<St
 }
 
 /** Compiles what responses tell. What it throws is the service's fault. */
-export function eventReader({ id, data }: Stream, tellUnknown?: TellUnknown): (response: Message) => StreamEvent {
+export function eventReader(
+  { id, data }: Stream,
+  codec?: Codec,
+  tellUnknown?: TellUnknown,
+): (response: Message) => StreamEvent {
   const readId = (response: Message) => (id ? plain(id.name, contentOf(response, id)) : "");
-  const candidates = data.map((one) => ({ one, write: messageWriter(one.message, tellUnknown) }));
+  const candidates = data.map((one) => ({
+    one,
+    write: one.field ? fieldWriter(one.field, codec, tellUnknown) : messageWriter(one.message, codec, tellUnknown),
+  }));
   return (response) => {
     const found = candidates.find(({ one: { field } }) => !field || isFieldSet(response, field));
     if (!found) return { id: readId(response), name: "", data: undefined };
     const message: Message = found.one.field ? contentOf(response, found.one.field) : response;
-    return { id: readId(response), name: nameIn(message, found.one), data: oneLine(found.write(message)) };
+    return { id: readId(response), name: nameIn(message, found.one), data: oneLine(found.write(response)) };
   };
 }
 

@@ -1,5 +1,6 @@
 /** The forms of an answer that streams messages as they are: lines of JSON, Server-Sent Events, or one JSON array. */
 import type { Message } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
@@ -62,6 +63,7 @@ export const messageForms: readonly MessageForm[] = [linesOfJson, serverSentEven
 /** Compiles what a response is told as: JSON of it, or of the field that `response_body` names. */
 export const jsonReader = (
   { response, method }: Pick<Operation, "response" | "method">,
+  codec?: Codec,
   tellUnknown?: TellUnknown,
 ): ((response: Message) => string) =>
-  response ? fieldWriter(response, tellUnknown) : messageWriter(method.output, tellUnknown);
+  response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);

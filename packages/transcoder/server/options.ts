@@ -1,10 +1,12 @@
 /** The options, and their defaults. */
-import type { DescFile, DescService } from "@bufbuild/protobuf";
+import type { DescFile, DescService, Registry } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
+import { type CodecName, createCodec } from "../contract/codec.ts";
 import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { SurveyOptions } from "../contract/operations.ts";
+import { detailTypes } from "../errors/details.ts";
 import type { Errors } from "../errors/forms.ts";
 import type { About } from "../openapi/document.ts";
 import type { Sources } from "../openapi/sources.ts";
@@ -58,6 +60,17 @@ export interface TranscoderOptions extends ServerOptions, MetadataOptions, Surve
   readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
   /** Refuses a body without a `Content-Type`. By default it is taken for JSON. */
   readonly requireContentType?: boolean | undefined;
+  /**
+   * How values are written as JSON: `proto3` is proto3 JSON; `exact` writes integers of 64 bits as numbers and enums by short
+   * names. `proto3` by default.
+   */
+  readonly codec?: CodecName | undefined;
+  /** Answers leave out zeros of fields without presence, empty lists and maps, and null for messages that are unset. */
+  readonly omitUnpopulated?: boolean | undefined;
+  /** Answers name fields as the contract does: `page_size`. */
+  readonly originalNames?: boolean | undefined;
+  /** Answers write enums as numbers. */
+  readonly enumNumbers?: boolean | undefined;
   /** When deprecated operations end, where that differs from the contract. */
   readonly deprecation?: DeprecationPolicy | undefined;
   /**
@@ -121,6 +134,7 @@ export const transcoderDefaults = (given: TranscoderOptions) => ({
   ignoreUnknown: given.ignoreUnknown ?? false,
   timeoutHeaders: given.timeoutHeaders ?? TIMEOUT_HEADERS,
   requireContentType: given.requireContentType ?? false,
+  codec: createCodec({ ...given, registry: typesOf(given) }),
   deprecation: given.deprecation ?? {},
   authorize: given.authorize ?? (() => {}),
   endOf: given.endOf ?? (() => undefined),
@@ -128,6 +142,15 @@ export const transcoderDefaults = (given: TranscoderOptions) => ({
   metadataFor: responseMetadata(given),
   answerDependsOn: given.answerDependsOn ?? (() => undefined),
 });
+
+/** What an Any may hold: the types of the files that the services are built on. Found out when it is asked for. */
+function typesOf(given: TranscoderOptions): () => Registry {
+  let found: Registry | undefined;
+  return () => {
+    found ??= detailTypes(filesOf(given));
+    return found;
+  };
+}
 
 /** The headers of calls. `passedOn` are those that the caller sent: answers are shared only among callers that sent the same. */
 function callHeadersOf(given: TranscoderOptions) {

@@ -144,7 +144,7 @@ function handlerOf(operation: Operation, options: OperationOptions) {
   const { transport, basePath, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn, jsonNamesOnly } =
     options;
   const method = operation.method as DescMethodUnary;
-  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
+  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly, options.codec);
   const answerOf = answerer(operation, options);
   const isOne = asksForOne(operation);
   const conditional = isConditional(operation);

@@ -2,6 +2,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
+import type { Codec } from "../contract/codec.ts";
 import { answersBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
@@ -33,15 +34,15 @@ export interface StreamForm<M> {
   ) => { readonly type: string; readonly writer: StreamWriter<M> };
 }
 
-export const streamFormOf = (operation: Operation, tellUnknown?: TellUnknown): StreamForm<unknown> =>
+export const streamFormOf = (operation: Operation, codec: Codec, tellUnknown?: TellUnknown): StreamForm<unknown> =>
   (operation.stream
-    ? ofEvents(operation.stream, tellUnknown)
+    ? ofEvents(operation.stream, codec, tellUnknown)
     : answersBytes(operation)
       ? ofBytes(operation)
-      : ofMessages(operation, tellUnknown)) as never;
+      : ofMessages(operation, codec, tellUnknown)) as never;
 
-const ofEvents = (stream: Stream, tellUnknown?: TellUnknown): StreamForm<StreamEvent> => ({
-  read: eventReader(stream, tellUnknown),
+const ofEvents = (stream: Stream, codec: Codec, tellUnknown?: TellUnknown): StreamForm<StreamEvent> => ({
+  read: eventReader(stream, codec, tellUnknown),
   endsInOrder: true,
   choose(request) {
     const format = chosen(request, eventFormats);
@@ -52,8 +53,8 @@ const ofEvents = (stream: Stream, tellUnknown?: TellUnknown): StreamForm<StreamE
   },
 });
 
-const ofMessages = (operation: Operation, tellUnknown?: TellUnknown): StreamForm<string> => ({
-  read: jsonReader(operation, tellUnknown),
+const ofMessages = (operation: Operation, codec: Codec, tellUnknown?: TellUnknown): StreamForm<string> => ({
+  read: jsonReader(operation, codec, tellUnknown),
   endsInOrder: false,
   choose(request) {
     const { type, open } = chosen(request, messageForms);

@@ -44,10 +44,10 @@ const HEADERS = {
 export function streamHandler(operation: Operation, options: StreamOptions) {
   const { transport, basePath, clock, limits, endOf, callHeaders, metadataFor, jsonNamesOnly, streams, last } = options;
   const method = operation.method as DescMethodStreaming;
-  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly);
-  const form = streamFormOf(operation, options.tellUnknown);
   const bodyTypes = bodyTypesOf(operation, options.requireContentType);
   const readTimeout = timeoutReader(options.timeoutHeaders, limits.requestMs);
+  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly, options.codec);
+  const form = streamFormOf(operation, options.codec, options.tellUnknown);
   const seenBy = operationFor(operation);
 
   /** `begin` gets the metadata with which the answer begins. */

@@ -57,22 +57,29 @@ function fieldChecks(field: DescField): Checks<Message> {
   if (!hasOnly(rules, ["required", ...kindOf(rules)])) return undefined;
   const checks: Checks<never> = field.fieldKind === "list" ? listChecks(field, rules) : valueChecks(field, rules, []);
   if (!checks) return undefined;
-  if (checks.length === 0 && !rules.required) return [];
+  // Of proto2, as protovalidate tells it.
+  const isLegacy = field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
+  if (checks.length === 0 && !rules.required && !isLegacy) return [];
   const check = all<never>(checks);
-  const missing = unless(() => false, "value is required", "required", [FieldRulesSchema.field.required]);
+  const missing = rules.required
+    ? unless(() => false, "value is required", "required", [FieldRulesSchema.field.required])
+    : unless(() => false, "value is required", LEGACY_REQUIRED, []);
   const { localName, oneof } = field;
   // Without presence a zero is a value like any other.
   const isAlwaysThere = field.fieldKind === "list" || field.presence === FeatureSet_FieldPresence.IMPLICIT;
   return [
     (message) => {
       const isSet = isFieldSet(message, field);
-      if (!isSet && rules.required) return below(field, missing(undefined));
+      if (!isSet && (rules.required || isLegacy)) return below(field, missing(undefined));
       if (!isSet && !isAlwaysThere) return NONE;
       const held = (message as unknown as Record<string, { value: never }>)[oneof?.localName ?? localName];
       return below(field, check((oneof ? held?.value : held) as never));
     },
   ];
 }
+
+/** The rule that proto2 has itself. */
+export const LEGACY_REQUIRED = "legacy_required";
 
 const kindOf = ({ type }: FieldRules): string[] => (type.case === undefined ? [] : [type.case]);
 

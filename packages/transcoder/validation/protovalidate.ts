@@ -25,7 +25,7 @@ function validatorOf(file: DescFile): Validator {
     const files = filesBelow([file]).filter(hasRules);
     validator = validators.find((known) => files.every((each) => known.files.includes(each)))?.validator;
     if (!validator) {
-      validator = createValidator({ registry: createRegistry(...files) });
+      validator = createValidator({ registry: createRegistry(...files), legacyRequired: true });
       validators.push({ validator, files });
     }
     validatorByFile.set(file, validator);

@@ -1,6 +1,6 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
-import { commonCheck } from "./common-rules.ts";
+import { commonCheck, LEGACY_REQUIRED } from "./common-rules.ts";
 import { curtail } from "./field-limits.ts";
 import { maskOf, masksOut, maskViolations } from "./mask.ts";
 import type { Violation } from "./violation.ts";
@@ -42,7 +42,8 @@ export function validate(schema: DescMessage, message: Message): Violation[] {
   const mask = maskOf(schema, message);
   if (!mask) return found;
   const isMaskedOut = masksOut(mask);
-  const counted = found.filter((violation) => !isMaskedOut(violation));
+  // Without a field that proto2 requires there is no message at all.
+  const counted = found.filter((violation) => violation.ruleId === LEGACY_REQUIRED || !isMaskedOut(violation));
   const own = maskViolations(mask, message).filter(
     (violation) => !counted.some((other) => other.field.at(-1) === violation.field.at(-1)),
   );
