@@ -78,6 +78,14 @@ test("Grpc-Metadata-* is metadata, and metadata is Grpc-Metadata-* and Grpc-Trai
   expect([failed.status, failed.headers.get("grpc-metadata-x-why")]).toEqual([404, "5"]);
 });
 
+test("metadata that no header can have costs nobody the answer", async () => {
+  const call = await start({ grpcMetadata: true, allowResponseHeaders: ["x-odd"] }, ({ responseHeader }) =>
+    responseHeader.set("x-odd", "a\x01b"),
+  );
+  const { status, headers } = await call();
+  expect([status, headers.get("x-odd"), headers.get("grpc-metadata-x-odd")]).toEqual([200, "a%01b", "a%01b"]);
+});
+
 test.each([
   ["grpc-metadata-te", "x", "te can't be set by a caller"],
   ["grpc-metadata-grpc-timeout", "1S", "grpc-timeout can't be set by a caller"],

@@ -98,7 +98,7 @@ export function responseMetadata({ allowResponseHeaders = [], grpcMetadata = fal
       metadata.forEach((value, name) => {
         if (RESERVED.test(name)) return;
         const before = found[prefix + name];
-        found[prefix + name] = before === undefined ? value : `${before}, ${value}`;
+        found[prefix + name] = before === undefined ? sendable(value) : `${before}, ${sendable(value)}`;
       });
     if (grpcMetadata) {
       prefixed(PREFIX, header);
@@ -106,9 +106,12 @@ export function responseMetadata({ allowResponseHeaders = [], grpcMetadata = fal
     }
     for (const name of names) {
       const from = header.has(name) ? header : trailer;
-      const value = name === "set-cookie" ? from.getSetCookie() : from.get(name);
-      if (value !== null && value.length > 0) found[name] = value;
+      const values = name === "set-cookie" ? from.getSetCookie() : [from.get(name) ?? []].flat();
+      if (values.length > 0) found[name] = values.map(sendable);
     }
     return found;
   };
 }
+
+/** Node does not send control characters: they are written in percent signs, as gRPC does in `grpc-message`. */
+const sendable = (value: string): string => value.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, encodeURIComponent);
