@@ -10,7 +10,7 @@ export function wildcardNames({ segments, variables }: Template): string[] {
   const names: string[] = [];
   for (const [i, segment] of segments.entries()) {
     if ("literal" in segment) continue;
-    const variable = variables.find(({ from, to = segments.length }) => from <= i && i < to);
+    const variable = variables.find(({ from, to }) => from <= i && i < to);
     const before = variable && i === variable.from ? undefined : segments[i - 1];
     const isOfLiteral = before && "literal" in before && !(variable && isRest(segment));
     const name = isOfLiteral ? singular(before.literal) : variable ? jsonPath(variable.field) : "segment";

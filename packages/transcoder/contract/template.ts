@@ -6,6 +6,8 @@
  *     Segment   = "*" | "**" | LITERAL | Variable ;
  *     Variable  = "{" FieldPath [ "=" Segments ] "}" ;
  *     Verb      = ":" LITERAL ;
+ *
+ * "**" need not be the last segment, as http.proto has it: contracts of Google's own have fixed ones behind it.
  */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { type FieldPath, fieldPath } from "./field-path.ts";
@@ -19,8 +21,8 @@ export interface Variable {
   readonly field: FieldPath;
   /** The position of its first segment. */
   readonly from: number;
-  /** The position behind its last segment; undefined when it takes all that is left of the path. */
-  readonly to: number | undefined;
+  /** The position behind its last segment. */
+  readonly to: number;
   /** Whether its template has several segments, or "**". Then slashes are part of its text, and "%2F" stays as it is. */
   readonly isMulti: boolean;
 }
@@ -82,10 +84,10 @@ export function parseTemplate(template: string, message: DescMessage): Template 
         readSegment();
       });
     if (take(CLOSE) === "") throw wrong(`has a variable {${name} that does not end with "}" where it should`);
-    const isOpen = isRest(segments.at(-1) as Segment);
-    const isMulti = isOpen || segments.length - from > 1;
+    const to = segments.length;
+    const isMulti = to - from > 1 || isRest(segments[from] as Segment);
     try {
-      variables.push({ field: fieldPath(name, message), from, to: isOpen ? undefined : segments.length, isMulti });
+      variables.push({ field: fieldPath(name, message), from, to, isMulti });
     } catch (error) {
       throw wrong(`has a variable that is no field: ${(error as Error).message}`);
     }
@@ -94,12 +96,12 @@ export function parseTemplate(template: string, message: DescMessage): Template 
   readSegments(() => (template[at] === "{" ? readVariable() : readSegment()));
   const customVerb = take(COLON) === "" ? "" : literalOf(take(TEXT));
   if (at < template.length) throw wrong(`has a "${template[at]}" where none can be, behind "${template.slice(0, at)}"`);
-  if (segments.slice(0, -1).some(isRest)) throw wrong('has "**" before its end, where it alone can be');
+  if (segments.filter(isRest).length > 1) throw wrong('has "**" twice, so that nobody knows what belongs to which');
   ensureVariables(variables, wrong);
   return { segments, variables, customVerb };
 }
 
-/** Whether a segment of a template takes all that is left of a path. */
+/** Whether a segment of a template takes any number of a path's. */
 export const isRest = (segment: Segment): boolean => "wildcard" in segment && segment.wildcard === "**";
 
 const SLASH = /\//y;

@@ -20,8 +20,8 @@ export function pathVariables({ path, template: { segments, variables } }: Opera
   return segments
     .flatMap((segment, i) => ("literal" in segment ? [] : [i]))
     .map((at, i) => {
-      const variable = variables.find(({ from, to = segments.length }) => from <= at && at < to);
-      const isWhole = variable?.from === at && (variable.to ?? segments.length) === at + 1;
+      const variable = variables.find(({ from, to }) => from <= at && at < to);
+      const isWhole = variable?.from === at && variable.to === at + 1;
       return { name: names[i] as string, variable, isWhole };
     });
 }

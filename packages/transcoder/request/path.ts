@@ -3,6 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import { assignAt, jsonPath, lastOf } from "../contract/field-path.ts";
 import type { Operation } from "../contract/operation.ts";
+import { isRest } from "../contract/template.ts";
 import { fieldError } from "../errors/http-error.ts";
 import { SchemaError } from "./schema-error.ts";
 import { textReader } from "./text.ts";
@@ -27,17 +28,20 @@ export type ReadPath = (path: string, target: Message) => void;
  */
 export function pathReader({ template }: Pick<Operation, "template">, basePath: string, codec?: Codec): ReadPath {
   const first = basePath.split("/").length;
+  const { segments, customVerb } = template;
+  const rest = segments.findIndex(isRest);
   const variables = template.variables.map(({ field: path, from, to, isMulti }) => {
     const field = lastOf(path);
     const isNested = path.length > 1 || field.oneof !== undefined;
     return { path, field, isNested, from, to, isMulti, read: textReader(field, codec) };
   });
   return (path, target) => {
-    const parts = withoutVerb(path, template.customVerb).split("/");
+    const parts = withoutVerb(path, customVerb).split("/");
+    /** How many more segments than one "**" stands for: what follows it is so much farther behind. */
+    const more = rest < 0 ? 0 : parts.length - first - segments.length;
+    const placeOf = (at: number) => first + at + (at > rest ? more : 0);
     for (const { path, field, isNested, from, to, isMulti, read } of variables) {
-      const part = isMulti
-        ? parts.slice(first + from, to === undefined ? undefined : first + to).join("/")
-        : (parts[first + from] ?? "");
+      const part = isMulti ? parts.slice(placeOf(from), placeOf(to)).join("/") : (parts[placeOf(from)] ?? "");
       try {
         if (!isWellEncoded(part))
           throw new SchemaError("has a percent sign that does not begin the encoding of a character");

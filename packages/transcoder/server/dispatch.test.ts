@@ -36,6 +36,7 @@ const registry = compileProtos({
       ${rpc("Lend", 'post: "/v1/{name=shelves/*/books/*}:lend"')}
       ${rpc("Note", 'post: "/v1/{name=shelves/*/books/*}"')}
       ${rpc("File", 'get: "/files/{name=**}"')}
+      ${rpc("Within", 'get: "/trees/{name=**}/of/{author}"')}
       ${rpc(
         "One",
         `get: "/numbers/{number}"
@@ -113,6 +114,8 @@ describe("paths", () => {
     ["/v1/shelves/a/books/b:lend", "Get", { name: "shelves/a/books/b:lend" }],
     ["/files/a/b%2Fc%25/", "File", { name: "a/b%2Fc%/" }],
     ["/files", "File", { name: "" }],
+    ["/trees/a/b%2F/of/c%2F", "Within", { name: "a/b%2F", by: { value: "c/" } }],
+    ["/trees/of/c", "Within", { name: "", by: { value: "c" } }],
     ["/names/a%2Fb%3Ac", "One", { name: "a/b:c" }],
     ["/numbers/12345678901234567", "One", { number: "12345678901234567" }],
     ["/authors/Ann", "One", { by: { case: "author", value: "Ann" } }],

@@ -32,6 +32,17 @@ test("fixed text goes before one segment, and that before any number of them, fr
   }
 });
 
+test("what follows ** is at the end of the path", () => {
+  const { find } = routerOf(["GET /a/**/b/*", "GET /a/**/b", "GET /a/**"]);
+  expect(find("GET", "/a/b")).toBe("GET /a/**/b");
+  expect(find("GET", "/a/b/c")).toBe("GET /a/**/b/*");
+  expect(find("GET", "/a/x/y/b/c")).toBe("GET /a/**/b/*");
+  expect(find("GET", "/a/x/y/%62")).toBe("GET /a/**/b");
+  expect(find("GET", "/a/x/b/")).toBe("GET /a/**");
+  expect(find("GET", "/a")).toBe("GET /a/**");
+  expect(routerOf(["GET /**/a/a"]).find("GET", "/a")).toBeUndefined();
+});
+
 test("one segment has some text, and a slash at the end makes another path", () => {
   const { find } = routerOf(["GET /a/*", "GET /a"]);
   expect(find("GET", "/a")).toBe("GET /a");
@@ -97,21 +108,34 @@ test("the base path comes first, decoded like any fixed text", () => {
 
 test("of the operations that fit, none is more specific than the one that is found", () => {
   const segment = fc.constantFrom("a", "b", "*");
+  const segments = fc.array(segment, { maxLength: 3 });
   const template = fc
-    .tuple(fc.array(segment, { maxLength: 4 }), fc.boolean())
-    .map(([parts, isOpen]) => `GET /${[...(parts.length > 0 ? parts : ["a"]), ...(isOpen ? ["**"] : [])].join("/")}`);
+    .tuple(segments, fc.option(segments))
+    .map(
+      ([parts, tail]) => `GET /${[...(parts.length > 0 ? parts : ["a"]), ...(tail ? ["**", ...tail] : [])].join("/")}`,
+    );
   const path = fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 5 });
-  const rank = (part: string) => (part === "**" ? "2" : part === "*" ? "1" : "0");
-  const fits = (parts: string[], path: string[]) =>
-    parts.at(-1) === "**"
-      ? parts.slice(0, -1).every((part, i) => i < path.length && (part === "*" || part === path[i]))
-      : parts.length === path.length && parts.every((part, i) => part === "*" || part === path[i]);
+  const ranks: Record<string, string> = { "**": "2", "*": "1" };
+  const rank = (parts: string[]) =>
+    parts.map((part) => ranks[part] ?? "0").join("") + (parts.includes("**") ? "3" : "");
+  const fit = (parts: string[], path: string[]) =>
+    parts.length === path.length && parts.every((part, i) => part === "*" || part === path[i]);
+  const fits = (parts: string[], path: string[]) => {
+    const at = parts.indexOf("**");
+    if (at < 0) return fit(parts, path);
+    const tail = parts.slice(at + 1);
+    return (
+      path.length >= parts.length - 1 &&
+      fit(parts.slice(0, at), path.slice(0, at)) &&
+      fit(tail, path.slice(path.length - tail.length))
+    );
+  };
   fc.assert(
     fc.property(fc.array(template, { minLength: 1, maxLength: 12 }), path, (templates, path) => {
       const best = templates
         .filter((one) => fits(one.slice(5).split("/"), path))
         .toSorted((a, b) => {
-          const [x, y] = [a, b].map((one) => one.slice(5).split("/").map(rank).join("")) as [string, string];
+          const [x, y] = [a, b].map((one) => rank(one.slice(5).split("/"))) as [string, string];
           return x < y ? -1 : x > y ? 1 : 0;
         })[0];
       expect(routerOf(templates).find("GET", `/${path.join("/")}`)).toBe(best);

@@ -9,8 +9,8 @@ export interface Router {
    * where nothing else has it.
    *
    * Segment by segment from the left, fixed text goes before `{field}` and "*", and those before "**". A custom verb goes
-   * before all that: "/books/3:lend" is text without a verb only where no operation has it. At most every node of the
-   * contract's tree is visited once, whatever the path is.
+   * before all that: "/books/3:lend" is text without a verb only where no operation has it. Whatever the path is, every
+   * node of the contract's tree is visited once at most.
    */
   find(verb: string, target: string): Operation | undefined;
   /** All verbs by which there is an operation at a target. */
@@ -23,10 +23,16 @@ export interface Router {
 interface Node {
   readonly literals: Map<string, Node>;
   one: Node | undefined;
-  /** For a path that goes on in any way, or ends. */
-  rest: Operation | undefined;
+  /** For a path that goes on in any way, or ends: the most specific first. */
+  rests: readonly Rest[];
   /** For a path that ends here. */
   end: Operation | undefined;
+}
+
+/** What follows a "**", up to the end of the path. */
+interface Rest {
+  readonly tail: readonly Segment[];
+  readonly operation: Operation;
 }
 
 /** The operations of one verb, by their custom verbs; without one under "". */
@@ -71,13 +77,16 @@ export function createRouter(operations: readonly Operation[], basePath: string)
   return { find, verbsAt: (target) => verbs.filter((verb) => find(verb, target)), verbs };
 }
 
-const newNode = (): Node => ({ literals: new Map(), one: undefined, rest: undefined, end: undefined });
+const newNode = (): Node => ({ literals: new Map(), one: undefined, rests: [], end: undefined });
 
 function addTo(root: Node, segments: readonly Segment[], operation: Operation): void {
   let node = root;
-  for (const segment of segments) {
+  for (const [i, segment] of segments.entries()) {
     if (isRest(segment)) {
-      node.rest ??= operation;
+      const rest = { tail: segments.slice(i + 1), operation };
+      node.rests = [...node.rests, rest].sort((a, b) =>
+        freedom(a) < freedom(b) ? -1 : freedom(a) > freedom(b) ? 1 : 0,
+      );
       return;
     }
     const next = ("literal" in segment ? node.literals.get(segment.literal) : node.one) ?? newNode();
@@ -88,9 +97,12 @@ function addTo(root: Node, segments: readonly Segment[], operation: Operation): 
   node.end ??= operation;
 }
 
+/** Sorts fixed text before any text, segment by segment, and what goes on before what ends. */
+const freedom = ({ tail }: Rest): string => `${tail.map((segment) => ("literal" in segment ? 0 : 1)).join("")}2`;
+
 /** Goes on behind a slash of the path, or behind its end. */
 function search(node: Node, path: string, at: number): Operation | undefined {
-  if (at > path.length) return node.end ?? node.rest;
+  if (at > path.length) return node.end ?? searchRests(node, path, at);
   const slash = path.indexOf("/", at);
   const end = slash < 0 ? path.length : slash;
   if (node.literals.size > 0) {
@@ -99,7 +111,25 @@ function search(node: Node, path: string, at: number): Operation | undefined {
     if (found) return found;
   }
   // One segment of any text has some.
-  return (node.one && end > at ? search(node.one, path, end + 1) : undefined) ?? node.rest;
+  return (node.one && end > at ? search(node.one, path, end + 1) : undefined) ?? searchRests(node, path, at);
+}
+
+function searchRests({ rests }: Node, path: string, at: number): Operation | undefined {
+  for (const { tail, operation } of rests) if (endsWith(path, at, tail)) return operation;
+  return undefined;
+}
+
+/** Whether the last segments of a path, all of them behind that position, fit. */
+function endsWith(path: string, at: number, tail: readonly Segment[]): boolean {
+  let end = path.length;
+  for (let i = tail.length - 1; i >= 0; i--) {
+    const segment = tail[i] as Segment;
+    const start = path.lastIndexOf("/", end - 1) + 1;
+    if (start < at || start === end) return false;
+    if ("literal" in segment && segment.literal !== decoded(path.slice(start, end))) return false;
+    end = start - 1;
+  }
+  return true;
 }
 
 /** The path that a target begins with. */
