@@ -41,6 +41,10 @@ export class HttpError extends Error {
 export const fieldError = (code: string, field: string, description: string): HttpError =>
   new HttpError(code, `${field}: ${description}`, {}, undefined, [{ field, description }]);
 
+/** For a fault in one message of a stream of requests. The first message is 1. */
+export const inMessage = ({ code, message, headers, status, violations }: HttpError, number: number): HttpError =>
+  new HttpError(code, `Message ${number}: ${message}`, headers, status, violations);
+
 /**
  * A call to a service failed, or its answer can't be converted. The cause says why; callers see of it only what
  * `service-errors.ts` lets through.

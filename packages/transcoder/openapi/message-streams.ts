@@ -1,4 +1,5 @@
 /** How a document tells of messages that come one after the other. OpenAPI 3.1 has no word for them; 3.2 has `itemSchema`. */
+import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
 import { messageForms } from "../response/messages.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -46,3 +47,15 @@ export function messageContent(message: JsonObject, error: JsonObject = {}): Jso
   };
   return Object.fromEntries(messageForms.map(({ type }) => [type, contents[type]]));
 }
+
+/** The content of a body that is a stream of such messages, by media type. */
+export const requestContent = (message: JsonObject): JsonObject => ({
+  [LINES_TYPE]: {
+    schema: {
+      type: "string",
+      description: "Lines of JSON, of which each is a message. `x-itemSchema` is `itemSchema` of OpenAPI 3.2.",
+    },
+    "x-itemSchema": message,
+  },
+  [JSON_TYPE]: { schema: { type: "array", description: "All messages.", items: message } },
+});

@@ -1,8 +1,9 @@
 /** What an operation takes as its body. */
-import { takesBytes } from "../contract/kinds.ts";
+import { streamsRequests, takesBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { BYTES, type Json, type JsonObject } from "./json.ts";
+import { requestContent } from "./message-streams.ts";
 import type { Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
 
@@ -16,6 +17,7 @@ export function requestBodyOf(
   const { body, updateMask, method } = operation;
   if (!body) return undefined;
   if (takesBytes(operation)) return { content: BYTES };
+  if (streamsRequests(operation)) return { required: true, content: requestContent(bodySchema(body, schemas)) };
   const schema = updateMask ? patchSchema(body, schemas) : bodySchema(body, schemas);
   const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
   const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];

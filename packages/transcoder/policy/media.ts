@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { takesBytes } from "../contract/kinds.ts";
+import { streamsRequests, takesBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
@@ -11,6 +11,7 @@ import { isNamed, parseAccept, weightOf } from "./accept.ts";
 export const JSON_TYPE = "application/json";
 /** With the charset that Fastify would add. */
 export const JSON_UTF8 = `${JSON_TYPE}; charset=utf-8`;
+export const LINES_TYPE = "application/x-ndjson";
 export const PROBLEM_TYPE = "application/problem+json";
 const MERGE_PATCH_TYPE = "application/merge-patch+json";
 export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };
@@ -82,7 +83,8 @@ export function bodyTypesOf(
 ): BodyTypes {
   if (takesBytes(operation)) return { types: [], header: {}, isTyped: false };
   const { verb, updateMask } = operation;
-  const types = updateMask === undefined ? [JSON_TYPE] : [MERGE_PATCH_TYPE, JSON_TYPE];
+  const special = streamsRequests(operation) ? [LINES_TYPE] : updateMask ? [MERGE_PATCH_TYPE] : [];
+  const types = [...special, JSON_TYPE];
   return { types, header: { [ACCEPT[verb] ?? "accept"]: types.join(", ") }, isTyped };
 }
 
@@ -130,6 +132,9 @@ export function parseType(text: string): MIMEType | undefined {
     return undefined;
   }
 }
+
+/** Whether a body of this type is lines, and nothing else. */
+export const isLines = (contentType = ""): boolean => parseType(contentType)?.essence === LINES_TYPE;
 
 /** Whether text of this type is in UTF-8, as it is where no charset is named. */
 export const isUtf8 = ({ params }: MIMEType): boolean => /^utf-?8$/i.test(params.get("charset") ?? "utf-8");

@@ -2,7 +2,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
-import { JSON_TYPE } from "../policy/media.ts";
+import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import { oneLine } from "./events.ts";
 import type { StreamWriter } from "./stream-writer.ts";
@@ -16,7 +16,7 @@ export interface MessageForm {
 
 /** Each line is a message. That of an error is an object with the one member `error`. */
 const linesOfJson: MessageForm = {
-  type: "application/x-ndjson",
+  type: LINES_TYPE,
   open: () => ({
     head: "",
     message: (json) => `${oneLine(json)}\n`,

@@ -2,17 +2,23 @@
 import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
 import type { PassThrough } from "node:stream";
+import { LINGER_MS } from "./node-http.ts";
+
+type Response = ServerResponse | (ServerResponse & Http2ServerResponse);
 
 /**
  * To be called before the output is piped into the response. What is returned sends what was written and the last words, and
- * then cuts the answer off: HTTP/1.1 without the last chunk, HTTP/2 by a reset of the stream (RFC 9112, 8; RFC 9113, 8.1).
+ * then cuts the answer off: HTTP/1.1 without the last chunk, HTTP/2 by a reset of the stream (RFC 9112, 8; RFC 9113, 8.1). A
+ * caller who does not read is not waited for longer than `LINGER_MS`.
  */
-export function breaksOff(output: PassThrough, response: ServerResponse): (last: string) => void {
+export function breaksOff(output: PassThrough, response: Response): (last: string) => void {
   const piped = new Promise<unknown>((resolve) => response.once("pipe", resolve));
   return async (last) => {
+    const timer = setTimeout(() => cut(response, true), LINGER_MS).unref();
+    response.once("close", () => clearTimeout(timer));
     await piped;
     await emptied(output);
-    response.write(last, () => cut(response));
+    response.write(last, () => cut(response, false));
   };
 }
 
@@ -27,8 +33,15 @@ const emptied = (output: PassThrough): Promise<void> =>
     check();
   });
 
-function cut(response: ServerResponse | (ServerResponse & Http2ServerResponse)): void {
-  if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-  else if (response.req.httpVersion === "1.0") response.socket?.resetAndDestroy();
-  else response.socket?.destroySoon();
+function cut(response: Response, isOver: boolean): void {
+  if ("stream" in response) return void response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  const { socket, req } = response;
+  if (isOver) socket?.destroy();
+  else if (req.httpVersion === "1.0") socket?.resetAndDestroy();
+  else if (req.complete) socket?.destroySoon();
+  else {
+    // A connection that is closed while the caller sends is reset, and the caller may lose what was written.
+    req.resume();
+    socket?.end();
+  }
 }

@@ -65,7 +65,7 @@ interface Message {
 }
 
 /** Milliseconds that a client has to read the response and close its side. */
-const LINGER_MS = 5000;
+export const LINGER_MS = 5000;
 
 /**
  * Writes a response to a socket or a stream of HTTP/2 that has no request, and closes it. What the client still sends is read

@@ -5,13 +5,12 @@ import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { answersBytes, streamsAnswers } from "../contract/kinds.ts";
+import { answersBytes, streamsAnswers, streamsRequests } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
+import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, varyByAccept } from "../policy/media.ts";
-import { readBody } from "../request/body.ts";
 import { prefersStrict } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { timeoutReader } from "../request/timeout.ts";
@@ -19,6 +18,7 @@ import { type Answer, answerer, asksForOne } from "../response/answer.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
+import { bodyReader, type ReadBody } from "./bodies.ts";
 import { type Endpoint, routeOperations } from "./dispatch.ts";
 import { announceBody } from "./node-http.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
@@ -26,6 +26,7 @@ import { recordAddress } from "./record-address.ts";
 import type { Router } from "./router.ts";
 import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
 import { type StreamOptions, streamHandler } from "./streams.ts";
+import { uploadHandler } from "./uploads.ts";
 
 export interface HandlerOptions extends ReturnType<typeof transcoderDefaults> {
   /** The way to the operation's service. */
@@ -40,12 +41,12 @@ export interface RouteOptions extends Omit<StreamOptions, "transport"> {
   readonly router: Router;
 }
 
-interface OperationOptions extends StreamOptions {
+export interface OperationOptions extends StreamOptions {
   /** Where the record at a path is found. */
   readonly addressOf: (path: string) => string;
+  /** Reads a body that is one message. */
+  readonly read: ReadBody;
 }
-
-const TOO_LARGE = new HttpError("PAYLOAD_TOO_LARGE", "The body is too large.");
 
 /** Verbs whose bodies Fastify does not read. */
 const WITHOUT_BODY: readonly string[] = ["GET", "HEAD", "TRACE"];
@@ -55,40 +56,37 @@ export async function registerOperations(
   app: FastifyInstance,
   options: RouteOptions,
 ): Promise<Map<Operation, Endpoint>> {
-  const { services, router, limits } = options;
+  const { services, router, limits, clock } = options;
   const operations = services.flatMap((service) => service.operations);
   app.removeAllContentTypeParsers();
+  const read = bodyReader(limits, clock, operations.some(streamsRequests));
   app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) =>
-    readWithin(limits.bodyBytes, request, payload),
+    // A stream is read by who serves it.
+    request.operation && streamsRequests(request.operation) ? Promise.resolve() : read(request, payload),
   );
   await prepareValidation(operations.map(({ method }) => method.input));
   const addressOf = recordAddress(operations, router, options);
   const endpoints = new Map(
     services.flatMap(({ operations, transport }) =>
-      operations.map((operation) => [operation, endpointOf(operation, { ...options, transport, addressOf })] as const),
+      operations.map(
+        (operation) => [operation, endpointOf(operation, { ...options, transport, addressOf, read })] as const,
+      ),
     ),
   );
   routeOperations(app, router, (operation) => endpoints.get(operation) as Endpoint);
   return endpoints;
 }
 
-async function readWithin(bytes: number, { headers }: FastifyRequest, payload: IncomingMessage): Promise<Buffer> {
-  const refuse = (_piece: unknown, length: number) => {
-    if (length > bytes) throw TOO_LARGE;
-  };
-  refuse(undefined, Number(headers["content-length"]));
-  return readBody(payload, refuse);
-}
-
 /** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then headers, path, query and body. */
 function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
-  const { basePath, clock, limits } = options;
+  const { basePath, clock, read } = options;
   const isStreamed = streamsAnswers(operation);
   const isBytes = answersBytes(operation);
   const bodyTypes = bodyTypesOf(operation, options.requireContentType);
   const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
-  const answer: Endpoint["handle"] = isStreamed ? streamHandler(operation, options) : handlerOf(operation, options);
+  const takesStream = streamsRequests(operation);
+  const answer: Endpoint["handle"] = handlerFor(operation, options);
   return {
     endingHeaders,
     // A promise costs as much as all these checks.
@@ -102,8 +100,8 @@ function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
       done();
     },
     handle(request, reply) {
-      if (!operation.body || !WITHOUT_BODY.includes(request.method)) return answer(request, reply);
-      return readWithin(limits.bodyBytes, request, request.raw).then((body) => {
+      if (!operation.body || takesStream || !WITHOUT_BODY.includes(request.method)) return answer(request, reply);
+      return read(request, request.raw).then((body) => {
         request.body = body;
         return answer(request, reply);
       });
@@ -139,6 +137,13 @@ function dropContent(request: IncomingMessage & { readonly stream?: { readonly e
 
 /** Overrides the headers of a body that has no meaning, as in a DELETE (RFC 9110, 9.3.5): Fastify would check them. */
 const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "transfer-encoding": undefined };
+
+function handlerFor(operation: Operation, options: OperationOptions): Endpoint["handle"] {
+  if (streamsAnswers(operation)) return streamHandler(operation, options);
+  return operation.method.methodKind === "client_streaming"
+    ? uploadHandler(operation, options)
+    : handlerOf(operation, options);
+}
 
 function handlerOf(operation: Operation, options: OperationOptions) {
   const { transport, basePath, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn, jsonNamesOnly } =

@@ -24,7 +24,8 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
       connectionsCheckingInterval: Math.min(1000, limits.requestMs),
       requireHostHeader: false, // the transcoder checks it, and answers in its own form
     },
-    requestTimeout: limits.requestMs,
+    // Node's limit is for all of a request, which a stream of them may take longer than. Other bodies have the same limit elsewhere.
+    requestTimeout: mayTakeStreams(options) ? 0 : limits.requestMs,
     bodyLimit: limits.bodyBytes,
     return503OnClosing: false, // what arrives while the server closes is still served
     routerOptions: { maxParamLength: parserLimit(limits) },
@@ -39,6 +40,12 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
     },
   };
 }
+
+/** Whether a body may be a stream of requests. */
+export const mayTakeStreams = ({ services = [] }: Pick<Partial<TranscoderOptions>, "services">): boolean =>
+  services.some(({ desc }) => desc.methods.some(({ methodKind }) => !ONE_REQUEST.includes(methodKind)));
+
+const ONE_REQUEST: readonly string[] = ["unary", "server_streaming"];
 
 /** A target that the router can always read: without scheme and host, and with percent signs that mean no character. */
 function routable(target: string): string {

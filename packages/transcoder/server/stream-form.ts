@@ -22,14 +22,14 @@ export interface StreamForm<M> {
   /** An answer that fails in the midst is ended like one that is whole: readers of events know the error by its name. */
   readonly endsInOrder: boolean;
   /**
-   * Chooses by the header Accept. What is returned begins the answer to this message, with its first part if it is known.
+   * Chooses by the header Accept. What is returned begins the answer to the one message, if there is one, with its first part if it is known.
    *
    * @throws HttpError NOT_ACCEPTABLE
    */
   readonly choose: (
     request: FastifyRequest,
   ) => (
-    asked: Message,
+    asked: Message | undefined,
     first: IteratorResult<M> | undefined,
   ) => { readonly type: string; readonly writer: StreamWriter<M> };
 }
@@ -47,7 +47,7 @@ const ofEvents = (stream: Stream, codec: Codec, tellUnknown?: TellUnknown): Stre
   choose(request) {
     const format = chosen(request, eventFormats);
     return (asked) => {
-      const lastId = stream.id && stream.resume ? (contentOf(asked, stream.resume) as string) : "";
+      const lastId = asked && stream.id && stream.resume ? (contentOf(asked, stream.resume) as string) : "";
       return { type: `${format.type}; charset=utf-8`, writer: eventWriter(format, lastId) };
     };
   },

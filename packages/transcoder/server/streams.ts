@@ -1,23 +1,24 @@
 /** Serves RPCs whose answers stream: what one request goes through, from its headers to the end of the stream. */
 import { PassThrough, Readable } from "node:stream";
 import type { DescMethodStreaming, Message } from "@bufbuild/protobuf";
-import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { streamsRequests } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
-import { bodyTypesOf, checkUntyped } from "../policy/media.ts";
+import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
-import { operationFor, prefersStrict } from "../request/headers.ts";
-import { inputReader } from "../request/input.ts";
+import { operationFor } from "../request/headers.ts";
 import { timeoutReader } from "../request/timeout.ts";
 import { after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import { breaksOff } from "./break-off.ts";
+import { dropLeftover } from "./leftover.ts";
 import { isGone } from "./node-http.ts";
 import type { OpenStreams } from "./open-streams.ts";
+import { requestReader } from "./requests.ts";
 import type { HandlerOptions } from "./routes.ts";
 import { streamFormOf } from "./stream-form.ts";
-import { lastWord, writeStream } from "./write-stream.ts";
+import { unreadLimit } from "./unread.ts";
+import { CLOSING, lastWord, writeStream } from "./write-stream.ts";
 
 export interface StreamOptions extends HandlerOptions {
   readonly streams: OpenStreams;
@@ -27,8 +28,6 @@ export interface StreamOptions extends HandlerOptions {
 
 /** Most listeners for one event that Fastify and node add to an answer that is piped. */
 const PIPE_LISTENERS = 3;
-
-const CLOSING = new HttpError("UNAVAILABLE", "The server closes. Try again.");
 
 const HEADERS = {
   "cache-control": "no-store",
@@ -42,25 +41,24 @@ const HEADERS = {
  * or when the server closes.
  */
 export function streamHandler(operation: Operation, options: StreamOptions) {
-  const { transport, basePath, clock, limits, endOf, callHeaders, metadataFor, jsonNamesOnly, streams, last } = options;
+  const { transport, clock, limits, endOf, callHeaders, metadataFor, streams, last } = options;
   const method = operation.method as DescMethodStreaming;
-  const bodyTypes = bodyTypesOf(operation, options.requireContentType);
+  const readRequests = requestReader(operation, options);
+  const takesMany = streamsRequests(operation);
   const readTimeout = timeoutReader(options.timeoutHeaders, limits.requestMs);
-  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly, options.codec);
   const form = streamFormOf(operation, options.codec, options.tellUnknown);
   const seenBy = operationFor(operation);
 
   /** `begin` gets the metadata with which the answer begins. */
   async function* call(
     request: FastifyRequest,
-    message: Message,
+    requests: AsyncIterable<Message>,
     ownHeaders: Record<string, string>,
     signal: AbortSignal,
     begin: (header: Headers) => void,
   ) {
     try {
-      const input = createAsyncIterable([message as never]);
-      const answer = await transport.stream(method, signal, undefined, ownHeaders, input);
+      const answer = await transport.stream(method, signal, undefined, ownHeaders, requests as never);
       begin(answer.header);
       for await (const response of answer.message) yield form.read(response);
     } catch (error) {
@@ -69,18 +67,15 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
   }
 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { headers, originalUrl: target } = request;
     const begin = form.choose(request);
-    const body = request.body as Buffer | undefined;
-    if (operation.body) checkUntyped(headers, body, bodyTypes);
-    const deadline = request.arrivedAt + readTimeout(headers);
+    const deadline = request.arrivedAt + readTimeout(request.headers);
     if (deadline <= clock()) throw arrivedTooLate();
-    const strict = !options.ignoreUnknown || prefersStrict(headers.prefer);
-    const message = readInput({ target, headers, body, strict });
+    const over = new AbortController();
+    const end = (error: HttpError) => over.abort(error);
+    const { only, messages: requests } = readRequests(request, { signal: over.signal, refuse: end });
     const ownHeaders = callHeaders(request);
     // The caller may have left while it was authorized.
     if (isGone(reply.raw)) return reply.send("");
-    const over = new AbortController();
     const refused = endOf(request);
     const signal = refused ? AbortSignal.any([refused, over.signal]) : over.signal;
     const ended = streams.add(() => over.abort(form.endsInOrder ? undefined : CLOSING));
@@ -88,14 +83,15 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
       ended();
       over.abort();
     });
+    if (takesMany) dropLeftover(request.raw, reply.raw);
     const metadata: ResponseHeaders = {};
     const keep = (header: Headers) => void Object.assign(metadata, metadataFor?.(header));
-    const messages = call(request, message, ownHeaders, signal, keep);
+    const messages = call(request, requests, ownHeaders, signal, keep);
     const first = messages.next();
     const begun = await Promise.race([first, passed(deadline - clock(), signal)]).catch((error) => {
       throw lastWord(signal) ?? (streams.isOver() ? CLOSING : error);
     });
-    const { type, writer } = begin(message, begun);
+    const { type, writer } = begin(only, begun);
     reply
       .code(200)
       .headers({ ...HEADERS, ...metadata })
@@ -112,7 +108,12 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
     // Piping adds listeners to those of others; beyond its limit Node would warn of a leak.
     reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
     reply.send(output);
-    const ways = { signal, tell: (error: unknown) => last(error, request, reply), breakOff };
+    const ways = {
+      signal,
+      tell: (error: unknown) => last(error, request, reply),
+      breakOff,
+      room: takesMany ? unreadLimit(output, request.raw, signal, end) : undefined,
+    };
     void writeStream(output, writer, { first, messages, isLate: begun === undefined, ...ways });
     return reply;
   };

@@ -20,13 +20,15 @@ export interface StreamOutput<M> {
   readonly tell: (error: unknown) => string;
   /** Ends an answer that failed, behind these last words. By default in good order. */
   readonly breakOff?: ((last: string) => void) | undefined;
+  /** Resolves when there is room for the next message. By default when the output has been read. */
+  readonly room?: (() => Promise<unknown>) | undefined;
 }
 
 /** Writes messages as they come, and asks for the next when there is room for it; then ends the output. */
 export async function writeStream<M>(
   output: Writable,
   writer: StreamWriter<M>,
-  { first, messages, isLate, signal, tell, breakOff }: StreamOutput<M>,
+  { first, messages, isLate, signal, tell, breakOff, room }: StreamOutput<M>,
   runAfter: After = after,
 ): Promise<void> {
   let stopClock = () => {};
@@ -39,7 +41,8 @@ export async function writeStream<M>(
   };
   const write = async (piece: string | Uint8Array) => {
     restartClock();
-    if (!output.write(piece)) await once(output, "drain", { signal });
+    if (output.write(piece)) return;
+    await (room ? room() : once(output, "drain", { signal }));
   };
   let failure: unknown;
   try {
@@ -47,6 +50,8 @@ export async function writeStream<M>(
     for (let next = await first; !next.done; next = await messages.next()) await write(writer.message(next.value));
   } catch (error) {
     failure = error;
+    // It may be left in the midst, where there is no room for a message.
+    messages.return?.().catch(() => {});
   }
   stopClock();
   const last = signal.aborted ? lastWord(signal) : failure;
@@ -55,6 +60,9 @@ export async function writeStream<M>(
   if (breakOff) breakOff(text);
   else output.end(text);
 }
+
+/** What a stream is told that has to end because its server does. */
+export const CLOSING = new HttpError("UNAVAILABLE", "The server closes. Try again.");
 
 /** The error that an ended stream sends last: none if it ended in good order, or its reader has left. */
 export const lastWord = ({ reason }: AbortSignal): HttpError | undefined =>

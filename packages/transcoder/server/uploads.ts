@@ -1,0 +1,76 @@
+/** Serves RPCs that answer a stream of requests once. */
+import type { DescMethodClientStreaming, Message } from "@bufbuild/protobuf";
+import { type CallOptions, Code, ConnectError, createClient } from "@connectrpc/connect";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { streamsRequests } from "../contract/kinds.ts";
+import type { Operation } from "../contract/operation.ts";
+import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
+import { timeoutReader } from "../request/timeout.ts";
+import { answerer } from "../response/answer.ts";
+import { after } from "./after.ts";
+import { dropLeftover } from "./leftover.ts";
+import { isGone } from "./node-http.ts";
+import { requestReader } from "./requests.ts";
+import type { OperationOptions } from "./routes.ts";
+import { CLOSING, lastWord } from "./write-stream.ts";
+
+type Ask = (messages: AsyncIterable<Message>, options: CallOptions) => Promise<Message>;
+
+/**
+ * A stream of requests may take any time, but not be silent for longer than a request may take; nor may the answer to it.
+ */
+export function uploadHandler(operation: Operation, options: OperationOptions) {
+  const { transport, limits, endOf, callHeaders, metadataFor, streams } = options;
+  const { localName } = operation.method as DescMethodClientStreaming;
+  const ask = createClient(operation.service, transport)[localName] as unknown as Ask;
+  const readRequests = requestReader(operation, options);
+  const readTimeout = timeoutReader(options.timeoutHeaders, limits.requestMs);
+  const answerOf = answerer(operation, options);
+
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const silenceMs = readTimeout(request.headers);
+    // The caller may have left while it was authorized.
+    if (isGone(reply.raw)) return reply.send("");
+    const over = new AbortController();
+    const refused = endOf(request);
+    const signal = refused ? AbortSignal.any([refused, over.signal]) : over.signal;
+    const ended = streams.add(() => over.abort(CLOSING));
+    reply.raw.once("close", () => {
+      ended();
+      over.abort();
+    });
+    if (streamsRequests(operation)) dropLeftover(request.raw, reply.raw);
+    let stopClock = after(silenceMs, () => over.abort(TOO_SLOW));
+    const progress = (isWhole: boolean) => {
+      stopClock();
+      stopClock = after(silenceMs, () => over.abort(isWhole ? LATE : TOO_SLOW));
+    };
+    try {
+      const { messages } = readRequests(request, { signal, refuse: (error) => over.abort(error), progress });
+      let [header, trailer] = [new Headers(), new Headers()];
+      const response = await ask(messages, {
+        signal,
+        headers: callHeaders(request),
+        onHeader: (fields) => {
+          header = fields;
+        },
+        onTrailer: (fields) => {
+          trailer = fields;
+        },
+      });
+      const { status, headers, type, body } = answerOf(response, header, request.originalUrl);
+      reply.code(status).headers(headers);
+      if (metadataFor) reply.headers(metadataFor(header, trailer));
+      if (body !== undefined) reply.type(type);
+      return reply.send(body);
+    } catch (error) {
+      if (signal.reason === LATE) throw new UpstreamFailure(operation, LATE);
+      throw lastWord(signal) ?? (error instanceof HttpError ? error : new UpstreamFailure(operation, error));
+    } finally {
+      stopClock();
+    }
+  };
+}
+
+const TOO_SLOW = new HttpError("REQUEST_TIMEOUT", "The request did not arrive in time.");
+const LATE = new ConnectError("The service did not answer in time.", Code.DeadlineExceeded);
