@@ -2,7 +2,8 @@ import * as s from "@petstore/store/document-schema";
 import { type Infer, put, schema } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { emptyData, openMemory } from "../../packages/store/memory/memory.ts";
-import { FORMAT_MARKS, withFormats } from "./format-marks.ts";
+import { withFormats } from "./format-marks.ts";
+import { FORMAT_MARKS } from "./format-transitions.ts";
 import type { Formats } from "./formats.ts";
 import { documentAfter } from "./record.ts";
 
