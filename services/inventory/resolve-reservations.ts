@@ -18,8 +18,9 @@ import { type Reservation, reservationsIn } from "./rules.ts";
 
 const NAME = "inventory.reservations";
 /** Longer than a create may take, in milliseconds. */
-const MIN_AGE_MS = 6_000;
-const INTERVAL_MS = 2_000;
+export const MIN_AGE_MS = 6_000;
+/** Pause between two runs, in milliseconds. */
+export const INTERVAL_MS = 2_000;
 /** Most reservations asked about in one run: however many orders are open, a run costs no more. */
 const MAX_ASKED = 1_000;
 /** Reservations that wait for their age; beyond them no more are read. */

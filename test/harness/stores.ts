@@ -11,6 +11,7 @@ import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY } from "../../services/inventory/model.ts";
 import { ordersIn } from "../../services/inventory/order-map.ts";
+import { INTERVAL_MS, MIN_AGE_MS } from "../../services/inventory/resolve-reservations.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
 import { isUnfinished, wrongInTheEnd } from "../checker/invariants.ts";
@@ -108,10 +109,10 @@ export const readState = async (petstore: Pick<Petstore, "store">): Promise<Stat
 });
 
 /**
- * How long the services run between two looks for which they stop, in milliseconds. A worker runs every 2 s, and its first run
- * may be before the services that it calls are there again.
+ * How long the services run between two looks for which they stop, in milliseconds. A reservation that is left over is asked
+ * about when a process has seen it for some time, and the first run may be before the services that are asked are there again.
  */
-export const BETWEEN_LOOKS_MS = 3_000;
+export const BETWEEN_LOOKS_MS = MIN_AGE_MS + 3 * INTERVAL_MS;
 
 /** Reads all that is stored. The services are stopped meanwhile. */
 export const readStores = (petstore: Petstore): Promise<State> => whileStopped(petstore, () => readState(petstore));
