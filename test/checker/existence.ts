@@ -1,14 +1,25 @@
 /**
  * Checks that deletion is final: after any service has reported a record as gone, no answer shows it. A list reports so by
- * leaving the record out, unless a deletion of it may have been undecided then.
+ * leaving the record out, unless a deletion of it may have been undecided then, or it may be on a later page.
  */
 
+import { ListCategoriesRequestSchema } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { maxPageSize } from "../../services/records/page.ts";
 import { isRead, type Kind, kindOf } from "../workload/operations.ts";
 import { notFound } from "../workload/perform.ts";
 import { type Attempt, isCreate, isDelete, isRepeat, recordsOf } from "./violations.ts";
 
 /** A pet and its inventory entry exist together. */
 const subject = (kind: Kind, id: number) => `${kind === "inventory" ? "pet" : kind} ${id}`;
+
+/** Of a list without a limit, whichever records it is of. */
+const PAGE = maxPageSize(ListCategoriesRequestSchema);
+
+/** Of these records, those that a page of the newest would have if they existed. */
+const onPage = (ids: Iterable<number>, found: readonly number[]): number[] => {
+  const last = found.length < PAGE ? 0 : Math.min(...found);
+  return [...ids].filter((id) => id > last);
+};
 
 /** `attempts` are all that were begun. */
 export function createExistence(report: (violation: string) => void, attempts: readonly Attempt[]) {
@@ -51,7 +62,7 @@ export function createExistence(report: (violation: string) => void, attempts: r
     if (outcome?.is !== "done") return;
     const { shown: record, found = record ? [record.id] : [] } = outcome;
     for (const id of found) isShown(kind, id, attempt);
-    const listed = () => [...new Set(shown.get(kind)?.keys()).difference(undecided(kind, attempt))];
+    const listed = () => onPage(new Set(shown.get(kind)?.keys()).difference(undecided(kind, attempt)), found);
     const missing = "id" in operation ? [operation.id] : isRead(operation) ? listed() : [];
     for (const id of missing) if (!found.includes(id)) isGone(kind, id, attempt);
   };
