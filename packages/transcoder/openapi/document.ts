@@ -131,7 +131,7 @@ function describe(
     operationId: operation.id,
     tags: [line(operation.tag)],
     ...textOf(operation, sources),
-    deprecated: operation.deprecation ? true : undefined,
+    deprecated: operation.deprecation || operation.method.deprecated || operation.service.deprecated ? true : undefined,
     security: securityOf(operation, sources),
     parameters,
     requestBody: requestBodyOf(operation, sources, schemas),

@@ -6,23 +6,34 @@ import {
   Ignore,
   message as messageRules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { enumNames, hasZeroName } from "../contract/enums.ts";
+import { type Codec, EXACT } from "../contract/codec.ts";
 import { isOutputOnly } from "../contract/fields.ts";
+import { isHidden } from "../response/encode.ts";
+import { isRequiredByBehavior } from "./behavior.ts";
 import type { JsonObject } from "./json.ts";
 import { ruleKeywords } from "./rules.ts";
+import { valueNames } from "./values.ts";
 
 /** On output a field without presence is always there, but an enum that may say "unspecified". */
-export function isRequired(field: DescField, isInput: boolean, rulesFiles: readonly DescFile[]): boolean {
-  if (!isInput)
-    return isAlwaysThere(field) && (field.fieldKind !== "enum" || hasZeroName(field.enum) || isWanted(field));
+export function isRequired(
+  field: DescField,
+  isInput: boolean,
+  rulesFiles: readonly DescFile[],
+  codec: Codec = EXACT,
+): boolean {
+  if (field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED) return true;
+  if (!isInput) return !codec.omitUnpopulated && isAlwaysThere(field) && (!isHidden(field, codec) || isWanted(field));
   return (
-    !isOutputOnly(field) && (isWanted(field) || (isAlwaysThere(field) && refuseZero(ownKeywords(field, rulesFiles))))
+    !isOutputOnly(field) &&
+    (isWanted(field) ||
+      isRequiredByBehavior(field) ||
+      (isAlwaysThere(field) && refuseZero(ownKeywords(field, rulesFiles, codec))))
   );
 }
 
 /** What the rules say of the value of a field as a whole; `rulesFiles` are where predefined ones are found. */
-export const ownKeywords = (field: DescField, rulesFiles: readonly DescFile[]): JsonObject => ({
-  ...notZero(field),
+export const ownKeywords = (field: DescField, rulesFiles: readonly DescFile[], codec: Codec = EXACT): JsonObject => ({
+  ...notZero(field, codec),
   ...(isAlternative(field) ? {} : ruleKeywords(getOption(field, fieldRules), rulesFiles)),
 });
 
@@ -39,13 +50,14 @@ const isAlternative = (field: DescField): boolean =>
   isAlwaysThere(field) && getOption(field.parent, messageRules).oneof.some(({ fields }) => fields.includes(field.name));
 
 /** The rule `required`, where zero is as good as absent. */
-function notZero(field: DescField): JsonObject {
+function notZero(field: DescField, codec: Codec): JsonObject {
   if (!isWanted(field) || !isAlwaysThere(field)) return {};
   const { fieldKind, scalar } = field;
   if (fieldKind === "list") return { minItems: 1 };
   if (fieldKind === "map") return { minProperties: 1 };
   if (field.enum) {
-    const zero = enumNames(field.enum).flatMap(([name, number]) => (number === 0 ? [name] : []));
+    if (codec.enumNumbers) return { not: { const: 0 } };
+    const zero = valueNames(field.enum, codec).flatMap(([name, number]) => (number === 0 ? [name] : []));
     return zero.length > 0 ? { not: { enum: zero } } : {};
   }
   if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return { minLength: 1 };

@@ -1,4 +1,5 @@
 /** What an operation takes as its body. */
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { streamsRequests, takesBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
@@ -17,18 +18,22 @@ export function requestBodyOf(
   const { body, updateMask, method } = operation;
   if (!body) return undefined;
   if (takesBytes(operation)) return { content: BYTES };
-  if (streamsRequests(operation)) return { required: true, content: requestContent(bodySchema(body, schemas)) };
-  const schema = updateMask ? patchSchema(body, schemas) : bodySchema(body, schemas);
+  if (streamsRequests(operation))
+    return { required: true, content: requestContent(bodySchema(operation, body, schemas)) };
+  const schema = updateMask ? patchSchema(operation, body, schemas) : bodySchema(operation, body, schemas);
   const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
   const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
   return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema, example }])) };
 }
 
-const patchSchema = (body: Body, schemas: Schemas): JsonObject =>
-  body.kind === "field" && body.field.message ? schemas.mergePatch(body.field.message) : bodySchema(body, schemas);
+const patchSchema = (operation: Operation, body: Body, schemas: Schemas): JsonObject =>
+  body.kind === "field" && body.field.message
+    ? schemas.mergePatch(body.field.message)
+    : bodySchema(operation, body, schemas);
 
-function bodySchema(body: Body, schemas: Schemas): JsonObject {
-  if (body.kind === "all") return schemas.object(body.fields);
+function bodySchema({ method: { input } }: Operation, body: Body, schemas: Schemas): JsonObject {
+  if (body.kind === "all")
+    return hasCustomJsonRepresentation(input) ? schemas.message(input, "input") : schemas.object(body.fields);
   const { field } = body;
   return field.fieldKind === "message" ? schemas.message(field.message, "input") : schemas.field(field, "input");
 }

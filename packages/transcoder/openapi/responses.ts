@@ -104,7 +104,7 @@ function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
   if (response.fieldKind === "list") return schemas.list(listName(method.name, response), response);
   const schema =
     response.fieldKind === "message" ? schemas.message(response.message, "output") : schemas.field(response, "output");
-  return mayBeNull(response) ? nullable(schema) : schema;
+  return mayBeNull(response, schemas.codec) ? nullable(schema) : schema;
 }
 
 const listName = (method: string, { jsonName }: DescField): string =>

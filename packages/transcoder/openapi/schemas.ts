@@ -1,13 +1,17 @@
 /** From messages and enums to named JSON Schemas (2020-12), those of the document's components. */
 import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { enumNames, isOfItems } from "../contract/enums.ts";
+import { EXACT } from "../contract/codec.ts";
+import { enumNames, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { isLong, isNullable } from "../response/encode.ts";
+import { behaviorKeywords } from "./behavior.ts";
 import type { JsonObject } from "./json.ts";
 import { isRequired, ownKeywords } from "./presence.ts";
 import { ruleKeywords } from "./rules.ts";
 import type { Sources } from "./sources.ts";
-import { addressBytes, enumSchema, isTimestamp, nullable, scalarSchema, timestampSchema } from "./values.ts";
+import { addressBytes, enumSchema, inText, nullable, scalarSchema, valueNames, wellKnownSchema } from "./values.ts";
 
 /**
  * Whether a value is sent by callers, in a body or beside it, or comes to them. A message that goes both ways is held to both.
@@ -16,15 +20,27 @@ export type Direction = "input" | "parameter" | "output";
 
 export type Schemas = ReturnType<typeof createSchemas>;
 
-type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples">;
+type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples" | "codec">;
 
 /** `reserved` are names of schemas that stand beside these. */
 export function createSchemas(
-  { docs, files, examples = {}, patchExamples = {} }: Described,
+  { docs, files, examples = {}, patchExamples = {}, codec = EXACT }: Described,
   reserved: readonly string[],
 ) {
   const named = new Map<string, { of: string; schema: () => JsonObject }>();
   const inputs = new Set<DescMessage>();
+
+  const memberName = ({ name, jsonName }: DescField): string => (codec.originalNames ? name : jsonName);
+  const properties = (desc: DescMessage, schema: (member: DescField) => JsonObject): JsonObject =>
+    Object.fromEntries(membersOf(desc).map((member) => [memberName(member), schema(member)]));
+  const names = (fields: readonly DescField[]): string[] | undefined =>
+    fields.length === 0 ? undefined : fields.map(memberName);
+
+  /** Whether integers of a field are written as strings. */
+  const isLongText = ({ scalar, message: held }: DescField): boolean => {
+    const type = held && isWrapperDesc(held) ? held.fields[0].scalar : scalar;
+    return type !== undefined && codec.writesLongsAsText && isLong(type);
+  };
 
   const isFree = (name: string, of: string) => !reserved.includes(name) && (named.get(name)?.of ?? of) === of;
 
@@ -41,12 +57,14 @@ export function createSchemas(
 
   /** Refers to the schema of a message. */
   function message(desc: DescMessage, direction: Direction): JsonObject {
-    if (isTimestamp(desc)) return timestampSchema;
+    const known = wellKnownSchema(desc, codec);
+    if (known) return known;
     const isNewInput = direction === "input" && !inputs.has(desc);
     if (isNewInput) inputs.add(desc);
     const reference = refer(desc.name, desc.typeName, () => {
-      const required = membersOf(desc).filter((member) => isRequired(member, inputs.has(desc), files));
+      const required = membersOf(desc).filter((member) => isRequired(member, inputs.has(desc), files, codec));
       return described(desc, {
+        description: choices(desc, memberName) || undefined,
         type: "object",
         properties: properties(desc, (member) => field(member, direction)),
         required: names(required),
@@ -66,7 +84,9 @@ export function createSchemas(
         "one where it is allowed.",
       type: "object",
       properties: properties(desc, (member) =>
-        isClearable(member) ? nullable(field(member, "input")) : field(member, "input"),
+        isClearable(member) || (codec.nullIsUnset && !isNullable(member, codec))
+          ? nullable(field(member, "input"))
+          : field(member, "input"),
       ),
       examples: patchExamples[desc.typeName],
     }));
@@ -74,15 +94,24 @@ export function createSchemas(
   /** The schema of one value of a field, with what the contract says about it. */
   function field(desc: DescField, direction: Direction): JsonObject {
     const rules = hasOption(desc, fieldRules) ? getOption(desc, fieldRules) : undefined;
-    const readOnly = isOutputOnly(desc) ? true : undefined;
-    return described(desc, { ...container(desc, direction, rules), readOnly });
+    const { description, ...keywords } = behaviorKeywords(desc);
+    const held = container(desc, direction, rules);
+    const schema = isNullable(desc, codec) && direction !== "parameter" ? nullable(held) : held;
+    const words = [schema.description, description].filter(Boolean).join(" ");
+    return described(desc, {
+      ...schema,
+      ...(words !== "" && { description: words }),
+      readOnly: isOutputOnly(desc) ? true : undefined,
+      ...keywords,
+    });
   }
 
   function container(desc: DescField, direction: Direction, rules: FieldRules | undefined): JsonObject {
-    const own = ownKeywords(desc, files);
+    const fitting = isLongText(desc) ? inText : (keywords: JsonObject) => keywords;
+    const own = (isOne(desc) ? fitting : (keywords: JsonObject) => keywords)(ownKeywords(desc, files, codec));
     if (desc.fieldKind !== "list" && desc.fieldKind !== "map") return merge(value(desc, direction), own);
     const { items, keys } = rulesWithin(rules);
-    const item = merge(value(desc, direction), items ? ruleKeywords(items, files) : {});
+    const item = merge(value(desc, direction), items ? fitting(ruleKeywords(items, files)) : {});
     if (desc.fieldKind === "list") return { type: "array", items: item, ...own };
     const names = keys && desc.mapKey === ScalarType.STRING ? ruleKeywords(keys, files) : {};
     const propertyNames = Object.keys(names).length > 0 ? names : undefined;
@@ -91,22 +120,25 @@ export function createSchemas(
 
   function value(desc: DescField, direction: Direction): JsonObject {
     if (desc.message) return message(desc.message, direction);
+    if (desc.enum?.typeName === NULL_VALUE) return enumSchema(desc.enum, codec);
     if (desc.enum)
-      return direction !== "parameter" && isOfItems(desc) ? enumItem(desc, desc.enum) : enumeration(desc.enum);
+      return direction !== "parameter" && isOfItems(desc) && !codec.hasFullEnumNames && !codec.enumNumbers
+        ? enumItem(desc, desc.enum)
+        : enumeration(desc.enum);
     if (desc.scalar === ScalarType.BYTES && direction === "parameter") return addressBytes;
-    return scalarSchema(desc.scalar as NonNullable<typeof desc.scalar>);
+    return scalarSchema(desc.scalar as NonNullable<typeof desc.scalar>, codec);
   }
 
   const enumeration = (desc: DescEnum): JsonObject =>
     refer(desc.name, desc.typeName, () => {
       const meanings = desc.values
         .map(({ name, number }) => [
-          enumNames(desc).find(([, n]) => n === number)?.[0],
+          valueNames(desc, codec).find(([, n]) => n === number)?.[0],
           docs[`${desc.typeName}.${name}`],
         ])
         .flatMap(([name, text]) => (name && text ? [`- \`${name}\`: ${text}`] : []));
       const description = [docs[desc.typeName], meanings.join("\n")].filter(Boolean).join("\n\n");
-      return { description: description || undefined, ...enumSchema(desc) };
+      return { description: description || undefined, ...enumSchema(desc, codec) };
     });
 
   /** With the name that "unspecified" has there, unless the rules exclude it. */
@@ -130,17 +162,18 @@ export function createSchemas(
   /** The schema of an object with these fields as members. */
   const object = (fields: readonly DescField[]): JsonObject => ({
     type: "object",
-    properties: Object.fromEntries(fields.map((member) => [member.jsonName, field(member, "input")])),
-    required: names(fields.filter((member) => isRequired(member, true, files))),
+    properties: Object.fromEntries(fields.map((member) => [memberName(member), field(member, "input")])),
+    required: names(fields.filter((member) => isRequired(member, true, files, codec))),
   });
 
   return {
+    codec,
     message,
     mergePatch,
     field,
     object,
     /** Whether a caller has to send the field. */
-    isRequired: (desc: DescField) => isRequired(desc, true, files),
+    isRequired: (desc: DescField) => isRequired(desc, true, files, codec),
     /** Refers to the schema of an array of what the field lists. */
     list: (name: string, desc: DescField) =>
       refer(name, `${desc.parent.typeName}.${desc.name}`, () => ({ type: "array", items: value(desc, "output") })),
@@ -150,13 +183,13 @@ export function createSchemas(
   };
 }
 
+/** What no keyword says without a schema for each choice. */
+const choices = ({ oneofs }: DescMessage, nameOf: (field: DescField) => string): string =>
+  oneofs.map(({ fields }) => `At most one of ${fields.map((one) => `\`${nameOf(one)}\``).join(", ")}.`).join(" ");
+
+const isOne = ({ fieldKind }: DescField): boolean => fieldKind !== "list" && fieldKind !== "map";
+
 const membersOf = (desc: DescMessage): DescField[] => desc.fields.filter((field) => headerOf(field) === "");
-
-const properties = (desc: DescMessage, schema: (member: DescField) => JsonObject): JsonObject =>
-  Object.fromEntries(membersOf(desc).map((member) => [member.jsonName, schema(member)]));
-
-const names = (fields: readonly DescField[]): string[] | undefined =>
-  fields.length === 0 ? undefined : fields.map(({ jsonName }) => jsonName);
 
 /** The rules for the items of a list, or for the keys and values of a map. */
 function rulesWithin(rules: FieldRules | undefined): { items?: FieldRules | undefined; keys?: FieldRules | undefined } {

@@ -1,4 +1,5 @@
 import type { DescEnum, DescFile } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -19,6 +20,8 @@ export interface Sources {
   /** Examples of merge patches, likewise. */
   readonly patchExamples?: Readonly<Record<string, readonly Json[]>>;
   readonly deprecation: DeprecationPolicy;
+  /** How values are written; "exact" by default. */
+  readonly codec?: Codec | undefined;
   /** What callers can show, any of it, as the document's `securitySchemes`. By default nobody is asked. */
   readonly security?: Readonly<Record<string, JsonObject>> | undefined;
 }

@@ -1,7 +1,18 @@
 /** The JSON Schema of single values, as the transcoder reads and writes them. */
 import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { enumNames } from "../contract/enums.ts";
+import {
+  AnySchema,
+  DurationSchema,
+  FieldMaskSchema,
+  isWrapperDesc,
+  ListValueSchema,
+  StructSchema,
+  TimestampSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import { type Codec, EXACT } from "../contract/codec.ts";
+import { enumNames, NULL_VALUE } from "../contract/enums.ts";
+import { isLong } from "../response/encode.ts";
 import { type Range, rangeOf } from "../validation/range.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -26,18 +37,26 @@ const others: Partial<Record<ScalarType, JsonObject>> = {
   [ScalarType.FLOAT]: floating("float"),
 };
 
-export function scalarSchema(type: ScalarType): JsonObject {
+export function scalarSchema(type: ScalarType, { writesLongsAsText }: Codec = EXACT): JsonObject {
   const range = rangeOf(type);
+  if (range && writesLongsAsText && isLong(type))
+    return { type: "string", format: range.min === 0n ? "uint64" : "int64" };
   return range ? integer(range) : (others[type] as JsonObject);
 }
 
 /** In a parameter, where base64 is read as well. */
 export const addressBytes: JsonObject = { type: "string", contentEncoding: "base64url" };
 
-export const enumSchema = (desc: DescEnum): JsonObject => ({
-  type: "string",
-  enum: enumNames(desc).map(([name]) => name),
-});
+/** The values of an enum as the codec writes them: names, or numbers. */
+export function enumSchema(desc: DescEnum, codec: Codec): JsonObject {
+  if (desc.typeName === NULL_VALUE) return { type: "null" };
+  if (codec.enumNumbers) return { type: "integer", enum: [...new Set(desc.values.map(({ number }) => number))] };
+  return { type: "string", enum: valueNames(desc, codec).map(([name]) => name) };
+}
+
+/** The names that a value has in the document, with its number. */
+export const valueNames = (desc: DescEnum, { hasFullEnumNames }: Codec): [string, number][] =>
+  hasFullEnumNames ? desc.values.map(({ jsonName, number }) => [jsonName, number]) : enumNames(desc);
 
 const YEAR = "(\\d{3}[1-9]|\\d{2}[1-9]\\d|\\d[1-9]\\d{2}|[1-9]\\d{3})";
 const DAY = "((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|[12]\\d))";
@@ -50,7 +69,50 @@ export const timestampSchema: JsonObject = {
   pattern: `^${YEAR}-${DAY}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?${OFFSET}$`,
 };
 
-export const isTimestamp = (desc: DescMessage): boolean => desc.typeName === TimestampSchema.typeName;
+const WELL_KNOWN: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
+  [TimestampSchema.typeName, timestampSchema],
+  [DurationSchema.typeName, { type: "string", pattern: "^-?\\d{1,12}(\\.\\d{1,9})?s$" }],
+  [FieldMaskSchema.typeName, { type: "string" }],
+  [StructSchema.typeName, { type: "object", additionalProperties: true }],
+  [ValueSchema.typeName, { description: "Any JSON." }],
+  [ListValueSchema.typeName, { type: "array", items: {} }],
+  [
+    AnySchema.typeName,
+    {
+      type: "object",
+      properties: { "@type": { type: "string", description: "Of what type the other members are." } },
+      additionalProperties: true,
+    },
+  ],
+]);
+
+/** The schema of a message that has a form of its own in JSON; undefined of one that is an object with its members. */
+export const wellKnownSchema = (desc: DescMessage, codec: Codec): JsonObject | undefined =>
+  isWrapperDesc(desc) ? scalarSchema(desc.fields[0].scalar, codec) : WELL_KNOWN.get(desc.typeName);
+
+/** Rules of an integer that is written as a string. Of limits no keyword says so. */
+export function inText({
+  minimum,
+  maximum,
+  const: one,
+  enum: some,
+  not,
+  description,
+  ...others
+}: JsonObject): JsonObject {
+  const limits = [
+    ...(minimum === undefined ? [] : [`At least ${minimum}.`]),
+    ...(maximum === undefined ? [] : [`At most ${maximum}.`]),
+  ];
+  const words = [description, ...limits].filter(Boolean).join(" ");
+  return {
+    ...(words !== "" && { description: words }),
+    ...(one !== undefined && { const: `${one}` }),
+    ...(Array.isArray(some) && { enum: some.map(String) }),
+    ...(not !== undefined && { not: inText(not as JsonObject) }),
+    ...others,
+  };
+}
 
 /** Null beside the values of a schema. */
 export const nullable = (schema: JsonObject): JsonObject =>

@@ -73,7 +73,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
   const { openApi } = options;
   if (!openApi) return;
   const { limits, apiVersion, errors } = serverDefaults(options);
-  const { basePath, deprecation, timeoutHeaders, ignoreUnknown } = transcoderDefaults(options);
+  const { basePath, deprecation, timeoutHeaders, ignoreUnknown, codec } = transcoderDefaults(options);
   const { path = "/openapi.json", docs = {}, examples, patchExamples, security, ...about } = openApi;
   const files = new Set(operations.map(({ service }) => service.file));
   const document = openApiDocument(
@@ -85,6 +85,7 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
       examples,
       patchExamples,
       deprecation,
+      codec,
       security,
     },
     { ...about, version: apiVersion, basePath, requestMs: limits.requestMs, timeoutHeaders, ignoreUnknown },
