@@ -1,6 +1,6 @@
 /** Errors that Fastify and Node throw, in our own words. */
 import { STATUS_CODES } from "node:http";
-import { HttpError } from "./http-error.ts";
+import { fieldError, HttpError } from "./http-error.ts";
 import { INTERNAL } from "./service-errors.ts";
 
 const NOT_FOUND = new HttpError("ROUTE_NOT_FOUND", "There is nothing at this path.");
@@ -11,7 +11,7 @@ const byCode: Record<string, HttpError> = {
     "UNSUPPORTED_MEDIA_TYPE",
     "The Content-Type of the body is not supported.",
   ),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: new HttpError("INVALID_HEADER", "Content-Length: must be the length of the body"),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: fieldError("INVALID_HEADER", "Content-Length", "must be the length of the body"),
   FST_ERR_BAD_URL: NOT_FOUND,
   FST_ERR_MAX_PARAM_LENGTH: new HttpError("URI_TOO_LONG", "The request target is too long."),
   ECONNRESET: new HttpError("INVALID_HEADER", "The request ended before its body was complete."),

@@ -132,6 +132,7 @@ describe("the transcoder's own errors", () => {
     ["/books/x", {}, "isbn", "must be an integer"],
     ["/books?shelf=1&limit=a", {}, "limit", "must be an integer"],
     ["/shelves/1000/books", { method: "POST", body: "{}" }, "shelf", "must be less than 1000"],
+    ["/books/1", { headers: { "if-match": "x" } }, "If-Match", 'must be * or a list of entity tags such as "3"'],
     ["/cards/3", { method: "PUT", body: '{"keeper":{"name":1}}' }, "keeper.name", "must be a string"],
   ])("%s %j names the field", async (path, init, field, description) => {
     const headers = { "content-type": "application/json" };

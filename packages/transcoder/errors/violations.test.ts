@@ -48,5 +48,8 @@ test.each([
   if (!operation) throw new Error(name);
   const read = inputReader(operation, "", 16);
   const incoming = { target, headers: {}, body: new TextEncoder().encode(body), strict: false };
-  expect(() => read(incoming)).toThrow(expect.objectContaining({ code, message }));
+  const [, field, description] = /^(\w+): (.*)$/.exec(message) ?? [];
+  // A rule about the whole request has no field.
+  const violations = field === undefined ? [] : [{ field, description }];
+  expect(() => read(incoming)).toThrow(expect.objectContaining({ code, message, violations }));
 });

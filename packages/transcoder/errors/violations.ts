@@ -34,13 +34,13 @@ export function violationError(
     const isPageToken = operation.paging !== undefined && steps[0]?.field === operation.paging.pageToken;
     const code = isPageToken ? "INVALID_PAGE_TOKEN" : CODES[part];
     const sentence = path === "" ? problem : `${path}: ${problem}`;
-    return [{ part, code, sentence, violation: { field: path, description: problem } }];
+    return [{ part, code, sentence, violations: path === "" ? [] : [{ field: path, description: problem }] }];
   });
   for (const part of parts) {
     const here = located.filter((one) => one.part === part);
     if (!here[0]) continue;
     const message = joinFirst(here.map(({ sentence }) => sentence));
-    return new HttpError(here[0].code, message, {}, undefined, firstOf(here.map((one) => one.violation)));
+    return new HttpError(here[0].code, message, {}, undefined, firstOf(here.flatMap((one) => one.violations)));
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 /** Conditional reads (RFC 9110, 13). Conditions on writes are judged where the write is made, which alone can do it safely. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError } from "../errors/http-error.ts";
+import { fieldError, HttpError } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
 import { isWeak, weakTagAdvice } from "./weak-tags.ts";
 
@@ -27,7 +27,7 @@ export function parseEntityTags(header: string, value: string): EntityTags {
     more = element[2] === ",";
     if (!more && tags.size > 0) return tags;
   }
-  throw new HttpError("INVALID_HEADER", `${header}: must be * or a list of entity tags such as "3"`);
+  throw fieldError("INVALID_HEADER", header, 'must be * or a list of entity tags such as "3"');
 }
 
 /** What a caller says of the record that it wants to read. */

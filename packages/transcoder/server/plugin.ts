@@ -5,7 +5,7 @@ import { selectServed } from "../contract/conflicts.ts";
 import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { Errors } from "../errors/forms.ts";
-import { HttpError } from "../errors/http-error.ts";
+import { fieldError, HttpError } from "../errors/http-error.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { jsonText } from "../openapi/json.ts";
 import type { Sources } from "../openapi/sources.ts";
@@ -54,7 +54,7 @@ export const transcoder = fastifyPlugin(
     app.addHook("onRequest", (request, _, done) => {
       checkSizes(request, limits);
       const problem = hostProblem(request.raw);
-      if (problem !== undefined) throw new HttpError("INVALID_HEADER", `Host: ${problem}`);
+      if (problem !== undefined) throw fieldError("INVALID_HEADER", "Host", problem);
       const coding = transferProblem(request.raw);
       if (coding !== undefined) throw new HttpError("NOT_IMPLEMENTED", coding, { connection: "close" });
       done();
