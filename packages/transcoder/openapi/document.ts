@@ -14,7 +14,7 @@ import { errorsOf, type Failure, failuresOf } from "./failures.ts";
 import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
-import { pathsOf, pathVariables, withOnePathEach } from "./paths.ts";
+import { hasPlace, pathsOf, pathVariables, withOnePathEach } from "./paths.ts";
 import { line, prose } from "./prose.ts";
 import { requestBodyOf } from "./request-bodies.ts";
 import { type Common, failureExamples, failureResponses, ownHeaders, responsesOf } from "./responses.ts";
@@ -195,20 +195,26 @@ function linksOf(operation: Operation, operations: readonly Operation[]): JsonOb
   const isTold = location.variables.every(({ field, isMulti }) => !isMulti && headerOf(lastOf(field)) === "");
   if (sources.length === 0 || !isTold) return undefined;
   const name = qualified(record, sources[0] as DescField);
-  const targets = operations.filter(
-    ({ template: { segments, variables }, params }) =>
-      params.length === sources.length &&
-      variables.every(({ isMulti }) => !isMulti) &&
-      (shapeOf({ segments: segments.slice(0, location.segments.length), customVerb: "" }) === shapeOf(location) ||
-        (params.length === 1 && params[0] && lastOf(params[0]).name === name)),
-  );
+  const targets = operations
+    .filter(hasPlace)
+    .filter(
+      ({ template: { segments, variables }, params }) =>
+        params.length === sources.length &&
+        variables.every(({ isMulti }) => !isMulti) &&
+        (shapeOf({ segments: segments.slice(0, location.segments.length), customVerb: "" }) === shapeOf(location) ||
+          (params.length === 1 && params[0] && lastOf(params[0]).name === name)),
+    );
   const from = sources.map(({ jsonName }) => `$response.body#/${jsonName.replaceAll("~", "~0").replaceAll("/", "~1")}`);
   return Object.fromEntries(
     targets.map((target) => [
       target.id,
       {
         operationId: target.id,
-        parameters: Object.fromEntries(pathVariables(target).map((variable, i) => [variable.name, from[i]])),
+        parameters: Object.fromEntries(
+          pathVariables(target)
+            .filter(({ variable }) => variable)
+            .map(({ name }, i) => [name, from[i]]),
+        ),
       },
     ]),
   );

@@ -40,6 +40,9 @@ export function withOnePathEach(operations: readonly Operation[]): Operation[] {
 /** The verbs that OpenAPI 3.1 has a place for (4.8.9.1). */
 const VERBS: readonly string[] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
 
+/** Whether the document has a place for the operation's verb. */
+export const hasPlace = ({ verb }: Operation): boolean => VERBS.includes(verb);
+
 /**
  * The document's `paths`. What it has no place for stands beside the others of its path as `x-additional-operations`, by verb
  * and route: another verb, or an operation whose path differs from an earlier one's in a "**" alone.
@@ -56,7 +59,7 @@ function pathItem(ofPath: readonly { readonly operation: Operation; readonly tex
   const others: Record<string, JsonObject> = {};
   for (const { operation, text } of ofPath) {
     const { verb, route } = operation;
-    if (VERBS.includes(verb) && !(verb.toLowerCase() in item)) item[verb.toLowerCase()] = text;
+    if (hasPlace(operation) && !(verb.toLowerCase() in item)) item[verb.toLowerCase()] = text;
     else others[`${verb} ${route}`] = text;
   }
   return Object.keys(others).length === 0 ? item : { ...item, "x-additional-operations": others };

@@ -1,6 +1,7 @@
 /** Requests for operations of any path and verb, on a server that has routes of its own. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { connect } from "node:http2";
 import { text } from "node:stream/consumers";
 import { createRouterTransport } from "@connectrpc/connect";
 import { type FastifyInstance, fastify } from "fastify";
@@ -85,7 +86,7 @@ const told = (text: string) => {
 
 let server: Awaited<ReturnType<typeof serve>>;
 afterEach(() => server?.app.close());
-const start = async (...more: [Parameters<typeof serve>[2]?, Parameters<typeof serve>[3]?]) => {
+const start = async (...more: [Parameters<typeof serve>[2]?, Parameters<typeof serve>[3]?, boolean?]) => {
   server = await serve(ways, implementation as never, ...more);
   return server.call;
 };
@@ -189,6 +190,20 @@ describe("verbs", () => {
       expect(await send(verb, "/any", { name: verb })).toMatchObject({ rpc: "Any", name: verb });
     const { status, headers } = await call("/any", { method: "OPTIONS" });
     expect([status, headers.get("allow")]).toEqual([204, expect.stringMatching(/^ACL, BIND, .*GET, HEAD, .*PURGE/)]);
+  });
+
+  test("one that is not registered, which HTTP/2 can bring, is no operation's", async () => {
+    await start({}, undefined, true);
+    const client = connect(`http://127.0.0.1:${server.port}`);
+    const ask = async (method: string) => {
+      const stream = client.request({ ":method": method, ":path": "/any" });
+      const [headers] = await once(stream.end(), "response");
+      stream.resume();
+      return headers[":status"];
+    };
+    // TRACE comes without a body, which is no JSON.
+    expect([await ask("FETCH"), await ask("TRACE")]).toEqual([405, 400]);
+    client.close();
   });
 
   test("a HEAD is a GET without its content", async () => {
