@@ -41,6 +41,7 @@ function cut(response: Response, isOver: boolean): void {
   else if (req.complete) socket?.destroySoon();
   else {
     // A connection that is closed while the caller sends is reset, and the caller may lose what was written.
+    req.unpipe();
     req.resume();
     socket?.end();
   }

@@ -1,10 +1,11 @@
 /** Streams of requests that are answered by streams. */
 import { once } from "node:events";
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, createServer, type Http2Server } from "node:http2";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { connectNodeAdapter, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, test } from "vitest";
 import { compileTalk, serviceOf } from "../fixtures/compile.ts";
 import { serve } from "../fixtures/server.ts";
@@ -222,3 +223,49 @@ function openHttp2() {
   stream.on("error", () => {}).pause();
   return () => session.destroy();
 }
+
+describe("through gRPC", () => {
+  let upstream: Http2Server;
+  afterEach(() => void upstream?.close());
+
+  async function startUpstream(chat: Chat) {
+    const adapter = connectNodeAdapter({ routes: (router) => router.service(service, { chat } as never) });
+    upstream = createServer(adapter).listen(0, "127.0.0.1");
+    await once(upstream, "listening");
+    const { port } = upstream.address() as { port: number };
+    const sessions = new Http2SessionManager(`http://127.0.0.1:${port}`);
+    const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}`, sessionManager: sessions });
+    await start(chat, { services: [{ desc: service, transport }] }, true);
+    return sessions;
+  }
+
+  test("each side goes on while the other does", async () => {
+    const sessions = await startUpstream(echo);
+    const { stream, say, until, seen, closed } = talkHttp2();
+    for (const number of [1, 2, 3]) {
+      say(line(number));
+      await until(answer(number));
+    }
+    stream.end();
+    expect(await closed).toBe(0);
+    expect(seen()).toBe(answer(1) + answer(2) + answer(3));
+    sessions.abort();
+  });
+
+  // Node's client of HTTP/2 ends the stream of requests before it resets it: to the service it looks whole for a moment.
+  test("a request that is wrong in the midst cancels the call", async () => {
+    const cancelled = Promise.withResolvers<void>();
+    const sessions = await startUpstream((messages, context) => {
+      context.signal.addEventListener("abort", () => cancelled.resolve());
+      return echo(messages, context);
+    });
+    const { say, until, seen, closed } = talkHttp2();
+    say(line(1));
+    await until(answer(1));
+    say("{\n");
+    expect(await closed).toBe(2);
+    expect(seen()).toContain("Message 2: The body is not JSON");
+    await cancelled.promise;
+    sessions.abort();
+  });
+});

@@ -21,6 +21,7 @@ export function dropLeftover(
   response.once("finish", () => {
     if (request.complete) return;
     const { socket } = request;
+    request.unpipe(); // from a reader that may not take any more
     request.resume();
     const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     for (const event of ["end", "close"]) request.once(event, () => clearTimeout(close));

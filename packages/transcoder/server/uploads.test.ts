@@ -138,6 +138,28 @@ describe("a stream of requests", () => {
     expect(seen).toMatch(/HTTP\/1\.1 404 /);
   });
 
+  test("that fails before it is read leaves the connection as it is, over HTTP/2 too", async () => {
+    const refusing = {
+      async sum() {
+        throw new ConnectError("not now", Code.FailedPrecondition);
+      },
+    };
+    const body = '{"number":1}\n'.repeat(20_000);
+    await start(refusing);
+    const socket = connect(server.port, "127.0.0.1");
+    socket.write(
+      `POST /sums/a HTTP/1.1\r\nhost: a\r\ncontent-type: ${LINES}\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    socket.write(`${body}GET /nothing HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [\s\S]*not now[\s\S]*HTTP\/1\.1 404 /);
+    await server.app.close();
+    await start(refusing, {}, true);
+    const head = { ":method": "POST", ":path": "/sums/a", "content-type": LINES };
+    const answer = await askHttp2(server.port, head, body);
+    expect([answer.head[":status"], answer.code]).toEqual([400, 0]);
+    expect(answer.text).toContain("not now");
+  });
+
   test("that is silent for longer than a request may take is ended", async () => {
     await start({ sum }, { limits: { requestMs: 1000 } });
     const socket = connect(server.port, "127.0.0.1");
