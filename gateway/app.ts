@@ -96,6 +96,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     jsonNamesOnly: true,
     strict: true,
     ignoreUnknown: true,
+    maskFromBodyOnly: true,
     timeoutHeaders: ["X-Server-Timeout"],
     requireContentType: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),

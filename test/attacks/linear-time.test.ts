@@ -177,7 +177,7 @@ const operationOf = (verb: string, path: string): Operation => {
   if (!found) throw new Error(`There is no ${verb} ${path}`);
   return found;
 };
-const compile = (verb: string, path: string) => inputReader(operationOf(verb, path), "", 16);
+const compile = (verb: string, path: string) => inputReader(operationOf(verb, path), { basePath: "", maxDepth: 16 });
 const nothing = { headers: {}, body: undefined, strict: true };
 const bodyTypes = bodyTypesOf(operationOf("POST", "/pets"), true);
 const readTimeout = timeoutReader(TIMEOUT_HEADERS, 10_000);

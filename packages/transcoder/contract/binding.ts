@@ -10,7 +10,7 @@ import { answersBytes, streamsAnswers } from "./kinds.ts";
 import { linkTo } from "./link.ts";
 import type { Body, Operation } from "./operation.ts";
 import { idOf } from "./operation-ids.ts";
-import { patchMask } from "./patch.ts";
+import { isUpdate, patchedField } from "./patch.ts";
 import { shownPath, wildcardNames } from "./shown-path.ts";
 import { streamOf } from "./stream.ts";
 import { parseTemplate } from "./template.ts";
@@ -27,21 +27,16 @@ export function operationOf(service: DescService, method: Operation["method"], r
   const headers = headersIn(input.fields);
   const inHeaders = headers.map(({ field }) => field);
   const mask = input.fields.find(isUpdateMask);
-  const [inPath, partlyInPath] = [true, false].map((isWhole) =>
-    params.filter(({ length }) => (length === 1) === isWhole).map(([field]) => field),
-  ) as [DescField[], DescField[]];
-  const taken = new Set([...inPath, ...inHeaders, mask]);
+  const inPath = params.flatMap(([field, ...within]) => (within.length === 0 ? [field] : []));
+  const taken = new Set([...inPath, ...inHeaders]);
   const free = input.fields.filter((field) => !taken.has(field));
   const body = bodyOf(rule, free);
-  const updateMask = verb === "PATCH" ? patchMask(mask, body) : undefined;
-  // A PUT without it changes all of its resource.
-  if (mask && !updateMask && (verb !== "PUT" || body?.kind !== "field"))
-    throw new Error(`only a PATCH fills ${mask.name}`);
+  const updateMask = verb === "PATCH" && patchedField(body) ? mask : undefined;
+  const maskParameter = isUpdate(verb, body) ? mask : undefined;
   const query =
     body?.kind === "all"
       ? []
-      : free.filter((field) => field !== body?.field && !isOutputOnly(field) && !partlyInPath.includes(field));
-  for (const field of query) if (!isQueryable(field)) throw new Error(`${field.name} does not fit into a query`);
+      : free.filter((field) => field !== body?.field && field !== maskParameter && !isOutputOnly(field));
   const response = rule.responseBody === "" ? undefined : named(rule.responseBody, output.fields, "response_body");
   const stream = streamOf(method, query);
   const isStreamed = streamsAnswers({ method });
@@ -75,6 +70,7 @@ export function operationOf(service: DescService, method: Operation["method"], r
     requestHeaders: headers.filter(({ field }) => !isOutputOnly(field)),
     body,
     updateMask,
+    maskParameter,
     acceptsEmptyMask: annotated.acceptsEmptyMask,
     stream,
     response,
@@ -106,8 +102,6 @@ function pagingOf(query: readonly DescField[], output: readonly DescField[]): Op
   const nextPageToken = output.find(({ name }) => name === "next_page_token");
   return pageToken && nextPageToken ? { pageToken, nextPageToken } : undefined;
 }
-
-const isQueryable = ({ fieldKind, message }: DescField): boolean => fieldKind !== "map" && message === undefined;
 
 function named(name: string, fields: readonly DescField[], option: string): DescField {
   const field = fields.find((candidate) => candidate.name === name);

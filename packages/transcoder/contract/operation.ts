@@ -48,12 +48,15 @@ export interface Operation {
   readonly template: Template;
   /** The fields that the path fills, in its order. */
   readonly params: readonly FieldPath[];
+  /** The fields of the request that the query may fill, or the messages in which it may: see `parameterFinder`. */
   readonly query: readonly DescField[];
   /** Fields of the request that come as headers, such as Idempotency-Key and If-Match. */
   readonly requestHeaders: readonly HeaderField[];
   readonly body: Body | undefined;
   /** Present on a PATCH: the field that is told which members the merge patch names. */
   readonly updateMask: DescField | undefined;
+  /** The update mask of a PUT or PATCH, which by default may also be given in the query, and then counts. */
+  readonly maskParameter: DescField | undefined;
   /** Whether a PATCH may name no member at all. */
   readonly acceptsEmptyMask: boolean;
   /** Present where the option of that name makes events of the RPC's responses. Else a stream is of the responses as they are. */

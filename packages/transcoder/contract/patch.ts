@@ -1,19 +1,26 @@
-/** Which RPCs can be served as a PATCH. */
+/** What a PATCH changes: one message of the request, the resource, by a merge patch (AIP-134). */
 import type { DescField } from "@bufbuild/protobuf";
-import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { isHttpBody } from "./kinds.ts";
 import type { Body } from "./operation.ts";
 
-// A FieldMask can't name parts of a nested value, so a merge patch that has to merge within one is not served.
-export function patchMask(mask: DescField | undefined, body: Body | undefined): DescField {
-  if (!mask) throw new Error("PATCH needs a google.protobuf.FieldMask update_mask in the request");
-  if (body?.kind !== "field" || body.field.fieldKind !== "message")
-    throw new Error("PATCH needs a message as its body");
-  if (body.field.oneof) throw new Error(`${body.field.name} is in a oneof, which PATCH can't fill`);
-  const nested = body.field.message.fields.find(
-    (field) =>
-      field.fieldKind === "map" ||
-      (field.fieldKind === "message" && field.message.typeName !== TimestampSchema.typeName),
-  );
-  if (nested) throw new Error(`PATCH can't merge within ${nested.name}`);
-  return mask;
+/** A field that holds a message whose members a merge patch names one by one. */
+type Merged = DescField & { readonly fieldKind: "message" };
+
+/** Whether a merge patch merges within the field. Lists, maps and the well-known types are replaced as wholes. */
+export const isMerged = (field: DescField): field is Merged =>
+  field.fieldKind === "message" && !field.message.typeName.startsWith("google.protobuf.") && !isHttpBody(field.message);
+
+/** The field with the resource: that of the body; where the body is the whole request, its only field that can be one. */
+export function patchedField(body: Body | undefined): Merged | undefined {
+  if (body?.kind === "field") return isMerged(body.field) ? body.field : undefined;
+  const candidates = body?.fields.filter(isMerged) ?? [];
+  return candidates.length === 1 ? candidates[0] : undefined;
 }
+
+/**
+ * Whether an operation changes its body's resource, so that an update mask is about it and has a meaning of its own: a PUT without
+ * one changes all of the resource, a PATCH what the merge patch names.
+ */
+export const isUpdate = (verb: string, body: Body | undefined): boolean =>
+  (verb === "PATCH" && patchedField(body) !== undefined) ||
+  (verb === "PUT" && body?.kind === "field" && isMerged(body.field));

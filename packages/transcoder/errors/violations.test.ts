@@ -46,7 +46,7 @@ test.each([
 ])("%s %s %s: %s", (name, target, body, code, message) => {
   const operation = operations.find(({ id }) => id === name);
   if (!operation) throw new Error(name);
-  const read = inputReader(operation, "", 16);
+  const read = inputReader(operation, { basePath: "", maxDepth: 16 });
   const incoming = { target, headers: {}, body: new TextEncoder().encode(body), strict: false };
   const [, field, description] = /^(\w+): (.*)$/.exec(message) ?? [];
   // A rule about the whole request has no field.

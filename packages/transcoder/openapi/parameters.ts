@@ -3,6 +3,7 @@ import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { jsonPath, lastOf } from "../contract/field-path.ts";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
+import { listParameters } from "../contract/query-parameters.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID } from "../request/headers.ts";
 import { TIMEOUT_HEADERS, type TimeoutHeader } from "../request/timeout.ts";
@@ -20,11 +21,13 @@ export function parametersOf(
 ): JsonObject[] {
   const resume = operation.stream?.resume;
   const inPath = pathVariables(operation).map((variable) => inPathOf(variable, operation, schemas));
-  const inQuery = operation.query.map((field) => {
-    const more = field.fieldKind === "list" ? { style: "form", explode: true } : {};
-    const described = parameter(field.jsonName, "query", field, schemas, more);
+  const inQuery = listParameters(operation).map((path) => {
+    const field = lastOf(path);
+    const described = parameter(jsonPath(path), "query", field, schemas, styleOf(field));
     if (field === operation.paging?.pageToken) return { ...described, description: NEXT_PAGE };
-    return field === resume ? described : { ...described, schema: notEmpty(described.schema as JsonObject) };
+    // A message need not be there, so nothing in it has to be given.
+    const optional = path.length > 1 ? { ...described, required: undefined } : described;
+    return field === resume ? optional : { ...optional, schema: notEmpty(described.schema as JsonObject) };
   });
   const inHeader = operation.requestHeaders.map(({ name, field }) =>
     withExamples(parameter(name, "header", field, schemas, {}), CONDITION_EXAMPLES[name]),
@@ -40,6 +43,12 @@ export function parametersOf(
     ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
     ...inCommon.map(([called]) => ({ $ref: `#/components/parameters/${called}` })),
   ];
+}
+
+/** A list comes as many parameters, and so does a map, with the key in brackets: `labels[color]=red`. */
+function styleOf({ fieldKind }: DescField): JsonObject {
+  if (fieldKind === "map") return { style: "deepObject", explode: true };
+  return fieldKind === "list" ? { style: "form", explode: true } : {};
 }
 
 function inPathOf({ name, variable, isWhole }: PathVariable, { route }: Operation, schemas: Schemas): JsonObject {
@@ -80,7 +89,7 @@ function parameter(
   more: JsonObject,
 ): JsonObject {
   const { description, ...schema } = schemas.field(field, "parameter");
-  const commas = field.scalar === ScalarType.STRING ? "" : ", also separated by commas";
+  const commas = field.scalar === ScalarType.STRING || field.message ? "" : ", also separated by commas";
   const repeatable = field.fieldKind === "list" ? ` Repeatable${commas}.` : "";
   return {
     name,

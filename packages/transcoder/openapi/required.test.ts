@@ -98,7 +98,7 @@ ajv.addSchema({ ...document, $id: "https://document.invalid/" });
 /** Whether the schema takes it, and whether the server does. */
 function judged(name: string, body: string): [schema: boolean, server: boolean] {
   const $ref = `https://document.invalid/#/paths/~1${name}/post/requestBody/content/application~1json/schema`;
-  const read = inputReader(operations.find(({ id }) => id === name) as Operation, "", 16);
+  const read = inputReader(operations.find(({ id }) => id === name) as Operation, { basePath: "", maxDepth: 16 });
   try {
     read({ target: `/${name}`, headers: {}, body: new TextEncoder().encode(body), strict: true });
     return [ajv.validate({ $ref }, JSON.parse(body)), true];

@@ -19,17 +19,18 @@ export interface Handling {
   readonly strict: boolean;
   /** Names of fields in the contract are unknown, unless they are JSON names too. */
   readonly jsonNamesOnly: boolean;
+  /** The object is a merge patch (RFC 7396): null on a clearable field leaves it absent. */
+  readonly isPatch?: boolean;
 }
 
 type Read = (value: JsonValue, handling: Handling) => unknown;
 
 /**
- * Reads the members of an object into a message. With `mask` the object is a merge patch (RFC 7396): the names of the
- * fields that it touches are added to the mask, and null on a clearable field leaves it absent.
+ * Reads the members of an object into a message.
  *
  * @throws SchemaError
  */
-export type ReadMembers = (value: JsonValue, target: Message, handling: Handling, mask?: string[]) => void;
+export type ReadMembers = (value: JsonValue, target: Message, handling: Handling) => void;
 
 /** Whether a field is read from a member. */
 export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !isOutputOnly(field);
@@ -45,7 +46,7 @@ export function membersReader(fields: readonly DescField[], codec = EXACT, outpu
     fields.filter(isUsed).map((field) => [field, assigner(field, codec, outputOf(field))] as const),
   );
   const assignExtension = extensionAssigner(fields[0]?.parent, codec);
-  return (value, target, handling, mask) => {
+  return (value, target, handling) => {
     const object = objectOf(value);
     for (const [name, item] of object) {
       const field = known.get(name);
@@ -59,8 +60,8 @@ export function membersReader(fields: readonly DescField[], codec = EXACT, outpu
         throw new SchemaError(givenAs(field.jsonName), "MALFORMED_JSON").under(name);
       const assign = assigns.get(field);
       if (!assign) continue;
-      mask?.push(field.name);
-      if (item === null && (mask ? isClearable(field) || codec.nullIsUnset : isUnset(field, codec))) continue;
+      if (item === null && (handling.isPatch ? isClearable(field) || codec.nullIsUnset : isUnset(field, codec)))
+        continue;
       under(name, () => assign(target, item, handling));
     }
   };
@@ -110,16 +111,18 @@ function fieldReader(field: DescField, codec: Codec, output: DescMessage | undef
   if (field.fieldKind === "list")
     return notNull((value, handling) => {
       if (!Array.isArray(value)) throw new SchemaError("must be an array");
-      return value.map((item, i) => under(`[${i}]`, () => read(item, handling)));
+      const whole = asWhole(handling);
+      return value.map((item, i) => under(`[${i}]`, () => read(item, whole)));
     });
   if (field.fieldKind === "map") {
     const readKey = scalarFromText(field.mapKey, keyRules(field));
     return notNull((value, handling) => {
       const object = objectOf(value);
+      const whole = asWhole(handling);
       // fromEntries makes "__proto__" a key like any other.
       const entries = Object.fromEntries(
         [...object].map(([key, item]) =>
-          under(`[${JSON.stringify(excerpt(key))}]`, () => [readKey(key), read(item, handling)]),
+          under(`[${JSON.stringify(excerpt(key))}]`, () => [readKey(key), read(item, whole)]),
         ),
       );
       if (Object.keys(entries).length < object.size) throw new SchemaError("has a key twice: 0 and -0");
@@ -128,6 +131,9 @@ function fieldReader(field: DescField, codec: Codec, output: DescMessage | undef
   }
   return read;
 }
+
+/** A patch replaces lists and maps, so nothing within them is a patch. */
+const asWhole = (handling: Handling): Handling => (handling.isPatch ? { ...handling, isPatch: false } : handling);
 
 const notNull =
   (read: Read): Read =>

@@ -1,22 +1,17 @@
 /** From an HTTP request to the request message of its RPC. */
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
-import { FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { type Codec, EXACT } from "../contract/codec.ts";
-import { takesBytes } from "../contract/kinds.ts";
-import type { Body, Operation } from "../contract/operation.ts";
+import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { PARTS, type RequestPart, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
-import { bytesReader } from "./bytes.ts";
-import { type Assign, assigner, isUsed, membersReader, messageReader } from "./decode.ts";
+import { type BodyOptions, bodyReader } from "./body-fields.ts";
 import { splitTarget } from "./head.ts";
 import { idempotencyKey, operationFor, resumeReader } from "./headers.ts";
-import { parseJson } from "./json.ts";
 import { pathReader } from "./path.ts";
-import { parseQuery, queryReader } from "./query.ts";
+import { parseQuery, type QueryOptions, queryReader } from "./query.ts";
 import { scalarFromText } from "./scalars.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -29,6 +24,12 @@ export interface Incoming {
   readonly strict: boolean;
 }
 
+/** How the requests of an operation are read. */
+export interface InputOptions extends QueryOptions, BodyOptions {
+  /** What stands before the operation's path. */
+  readonly basePath: string;
+}
+
 type ReadPart = (incoming: Incoming, message: Message) => void;
 
 /**
@@ -37,19 +38,11 @@ type ReadPart = (incoming: Incoming, message: Message) => void;
  *
  * @throws HttpError for the first part of a request, in the order of `PARTS`, that is wrong
  */
-export function inputReader(
-  operation: Operation,
-  basePath: string,
-  maxDepth: number,
-  jsonNamesOnly = false,
-  codec = EXACT,
-): (incoming: Incoming) => Message {
+export function inputReader(operation: Operation, options: InputOptions): (incoming: Incoming) => Message {
   const { input } = operation.method;
-  const readPath = pathReader(operation, basePath, codec);
-  const readQuery = queryReader(operation, jsonNamesOnly, codec);
+  const readPath = pathReader(operation, options.basePath, options.codec);
+  const readQuery = queryReader(operation, options);
   const resume = resumeReader(operation);
-  const readBody = bodyReader(operation, maxDepth, jsonNamesOnly, codec);
-  const goesFirst = operation.params.some(({ length }) => length > 1);
   const readers: Record<RequestPart, ReadPart> = {
     header: headerReader(operation),
     path: ({ target }, message) => readPath(splitTarget(target).path, message),
@@ -57,15 +50,11 @@ export function inputReader(
       readQuery(parseQuery(splitTarget(incoming.target).query), message, incoming.strict);
       resume(incoming.headers, message);
     },
-    body(incoming, message) {
-      readBody(incoming, message);
-      // What the path says of a message goes before what the body says of it.
-      if (goesFirst) readPath(splitTarget(incoming.target).path, message);
-    },
+    body: bodyReader(operation, options),
   };
   const seenBy = operationFor(operation);
   const violated = ({ headers }: Incoming, message: Message, parts: readonly RequestPart[]) => {
-    const violations = validate(input, message);
+    const violations = validate(input, message, options.maskFromBodyOnly ?? false);
     return violations.length > 0
       ? violationError(seenBy(headers), violationsToProto(violations).violations, parts)
       : undefined;
@@ -104,55 +93,5 @@ function headerReader({ requestHeaders }: Operation): ReadPart {
         throw error instanceof SchemaError ? fieldError("INVALID_HEADER", name, error.message) : error;
       }
     }
-  };
-}
-
-function bodyReader(operation: Operation, maxDepth: number, jsonNamesOnly: boolean, codec: Codec): ReadPart {
-  const { body } = operation;
-  if (!body) return () => {};
-  if (takesBytes(operation)) {
-    const readBytes = bytesReader(body);
-    return ({ headers, body: bytes = EMPTY }, message) => readBytes(message, headers, bytes);
-  }
-  const assign = bodyAssigner(operation, body, codec);
-  return ({ body: bytes = EMPTY, strict }, message) => {
-    const json = parseJson(bytes, maxDepth);
-    try {
-      assign(message, json, { strict, jsonNamesOnly });
-    } catch (error) {
-      if (!(error instanceof SchemaError)) throw error;
-      throw error.path === ""
-        ? new HttpError(error.code, error.sentence)
-        : fieldError(error.code, error.path, error.message);
-    }
-  };
-}
-
-const EMPTY = new Uint8Array();
-
-function bodyAssigner(operation: Operation, body: Body, codec: Codec): Assign {
-  const { updateMask, acceptsEmptyMask, record, method } = operation;
-  if (body.kind === "all") {
-    if (hasCustomJsonRepresentation(method.input)) {
-      const readWhole = messageReader(method.input, codec);
-      return (message, json, handling) => Object.assign(message, readWhole(json, handling));
-    }
-    const readAll = membersReader(body.fields, codec, record);
-    return (message, json, handling) => readAll(json, message, handling);
-  }
-  const { field } = body;
-  if (!updateMask || field.fieldKind !== "message") return assigner(field, codec, record);
-  const { fields } = field.message;
-  const readPatch = membersReader(fields, codec, record);
-  const names = fields.filter(isUsed).map(({ jsonName }) => jsonName);
-  return (message, json, handling) => {
-    const value = create(field.message);
-    const paths: string[] = [];
-    readPatch(json, value, handling, paths);
-    if (paths.length === 0 && !acceptsEmptyMask)
-      throw new SchemaError(`names no member that can be changed: it must name at least one of ${names.join(", ")}`);
-    const members = message as unknown as Record<string, unknown>;
-    members[field.localName] = value;
-    members[updateMask.localName] = create(FieldMaskSchema, { paths });
   };
 }

@@ -1,10 +1,14 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type Codec, EXACT } from "../contract/codec.ts";
-import { byName, isClamped } from "../contract/fields.ts";
+import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
+import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
+import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
+import { keyRules, valueRules } from "../validation/range.ts";
+import { enumFromText, scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError } from "./schema-error.ts";
 import { textReader } from "./text.ts";
 
@@ -38,35 +42,52 @@ function decode(text: string): string {
 
 export type ReadQuery = (parameters: Parameters, target: Message, strict: boolean) => void;
 
+/** How the query of an operation is read. */
+export interface QueryOptions {
+  readonly jsonNamesOnly?: boolean | undefined;
+  readonly codec?: Codec | undefined;
+  /** Takes what is in the path for unknown, as everything that is given twice. By default such a parameter is left aside. */
+  readonly ignoreUnknown?: boolean | undefined;
+  /** Takes the update mask of a PUT or PATCH for unknown. */
+  readonly maskFromBodyOnly?: boolean | undefined;
+}
+
 /**
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader(
-  { query, paging, stream }: Operation,
-  jsonNamesOnly: boolean,
-  codec: Codec = EXACT,
-): ReadQuery {
+export function queryReader(operation: Operation, options: QueryOptions = {}): ReadQuery {
+  const { query, paging, stream, maskParameter } = operation;
+  const { jsonNamesOnly, codec = EXACT, ignoreUnknown = false, maskFromBodyOnly = false } = options;
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
-  const known = byName(query, jsonNamesOnly);
-  const readers = new Map(query.map((field) => [field, valueReader(field, codec)]));
+  const mask = maskParameter && !maskFromBodyOnly ? [maskParameter] : [];
+  const find = parameterFinder({ ...operation, query: [...query, ...mask] }, jsonNamesOnly);
+  const readerOf = remembered((field) => valueReader(field, codec));
   return (parameters, target, strict) => {
-    const seen = new Map<DescField, string>();
+    const seen = new Map<string, string>();
     for (const [name, value] of parameters) {
-      const field = known.get(name);
-      const read = field && readers.get(field);
-      if (!read) {
+      const found = find(name);
+      if (!found || (found.isInPath && ignoreUnknown)) {
         if (strict) throw fieldError("UNKNOWN_FIELD", excerpt(name), "is not known here");
         continue;
       }
-      const wrong = (problem: string, code = "INVALID_QUERY") => fieldError(code, name, problem);
-      const before = seen.get(field);
-      if (before !== undefined && before !== name) throw wrong(givenAs(before));
+      const { path, key, isInPath } = found;
+      if (isInPath) continue;
+      const field = lastOf(path);
+      const wrong = (problem: string, code = "INVALID_QUERY") => fieldError(code, excerpt(name), problem);
+      const its = path.length === 1 && key === undefined ? field.name : contractName(found);
+      const before = seen.get(its);
+      if (before !== undefined && before !== name) throw wrong(givenAs(excerpt(before)));
       if (before !== undefined && field.fieldKind !== "list") throw wrong("must not be given twice");
-      seen.set(field, name);
+      seen.set(its, name);
       if (value === "" && mayBeEmpty.includes(field)) continue;
       try {
-        assign(target, field, field.fieldKind === "list" ? itemsIn(value, field).map(read) : read(value));
+        const taken = keptOut(target, path)?.oneof;
+        if (taken)
+          throw new SchemaError(
+            `must not be given together with another of ${taken.fields.map((f) => f.jsonName).join(", ")}`,
+          );
+        readerOf(field)(value, target, found);
       } catch (error) {
         if (!(error instanceof SchemaError)) throw error;
         throw wrong(error.message, field === paging?.pageToken ? "INVALID_PAGE_TOKEN" : "INVALID_QUERY");
@@ -75,26 +96,50 @@ export function queryReader(
   };
 }
 
-const itemsIn = (value: string, { scalar }: DescField): string[] =>
-  scalar === ScalarType.STRING ? [value] : value.split(",");
+const contractName = ({ path, key }: QueryParameter): string =>
+  path.map(({ name }) => name).join(".") + (key === undefined ? "" : `[${key}]`);
 
-function valueReader(field: DescField, codec: Codec): (text: string) => unknown {
-  const read = textReader(field, codec, isClamped(field));
-  return (text) => {
-    if (text === "") throw new SchemaError("must not be empty");
-    return read(text);
+/** Makes something of each field when it is asked for first: of many parameters a request has few. */
+function remembered<T>(make: (field: DescField) => T): (field: DescField) => T {
+  const known = new WeakMap<DescField, T>();
+  return (field) => {
+    const one = known.get(field) ?? make(field);
+    known.set(field, one);
+    return one;
   };
 }
 
-function assign(target: Message, { fieldKind, localName, oneof }: DescField, value: unknown): void {
-  const members = target as unknown as Record<string, unknown>;
-  if (fieldKind === "list") for (const item of value as unknown[]) (members[localName] as unknown[]).push(item);
-  else if (!oneof) members[localName] = value;
-  else {
-    if ((members[oneof.localName] as { case?: string }).case !== undefined)
-      throw new SchemaError(
-        `must not be given together with another of ${oneof.fields.map((f) => f.jsonName).join(", ")}`,
-      );
-    members[oneof.localName] = { case: localName, value };
-  }
+/** Reads the value of a parameter into the field that it names. */
+type ReadValue = (text: string, target: Message, parameter: QueryParameter) => void;
+
+function valueReader(field: DescField, codec: Codec): ReadValue {
+  if (field.fieldKind === "map") return entryReader(field, codec);
+  const readText = textReader(field, codec, isClamped(field));
+  const read = (text: string) => {
+    if (text === "" && !codec.isLenient) throw new SchemaError("must not be empty");
+    return readText(text);
+  };
+  if (field.fieldKind !== "list") return (text, target, { path }) => assignAt(target, path, read(text));
+  const isSplit = field.scalar !== ScalarType.STRING && !field.message;
+  return (text, target, { path }) => {
+    const list = heldIn(holderOf(target, path), field) as unknown[];
+    for (const item of isSplit ? text.split(",") : [text]) list.push(read(item));
+  };
+}
+
+function entryReader(field: DescField & { readonly fieldKind: "map" }, codec: Codec): ReadValue {
+  const readKey = scalarFromText(field.mapKey, keyRules(field));
+  const readItem = field.enum
+    ? enumFromText(field.enum, codec)
+    : scalarFromText(field.scalar as never, valueRules(field));
+  return (text, target, { path, key }) => {
+    if (key === undefined) throw new SchemaError(`must have a key in brackets: ${jsonPath(path)}[key]=value`);
+    if (text === "" && !codec.isLenient) throw new SchemaError("must not be empty");
+    const property = String(readKey(key));
+    const entries = heldIn(holderOf(target, path), field) as object;
+    if (Object.hasOwn(entries, property)) throw new SchemaError("must not be given twice");
+    // "__proto__" is a key like any other.
+    const value = readItem(text);
+    Object.defineProperty(entries, property, { value, configurable: true, enumerable: true, writable: true });
+  };
 }

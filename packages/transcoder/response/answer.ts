@@ -2,10 +2,12 @@
 import { type DescField, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { Codec } from "../contract/codec.ts";
-import { byName, isClamped } from "../contract/fields.ts";
+import { type FieldPath, jsonPath, lastOf } from "../contract/field-path.ts";
+import { isClamped } from "../contract/fields.ts";
 import { answersBytes } from "../contract/kinds.ts";
 import { addressText } from "../contract/link.ts";
 import type { Operation } from "../contract/operation.ts";
+import { parameterFinder } from "../contract/query-parameters.ts";
 import { JSON_UTF8 } from "../policy/media.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
 import { splitTarget } from "../request/head.ts";
@@ -100,17 +102,16 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
  * The same request for the next page, with every known parameter but the token. Ignored parameters and digits beyond a limit
  * are left out: they could make the link longer than a target may be.
  */
-function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
-  const shownBy = new Map(query.map((field) => [field, isClamped(field) ? clamped(field) : asItIs]));
-  shownBy.delete(pageToken);
-  const known = byName(query, jsonNamesOnly);
+function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
+  const find = parameterFinder(operation, jsonNamesOnly);
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
     // As they were sent: encoded anew, they could be three times as long.
     const sent = query.split("&").filter((pair) => pair !== "");
     const others = parseQuery(query).flatMap(([name, value], i) => {
-      const shown = shownBy.get(known.get(name) as DescField);
-      return shown ? [shown(value, sent[i] as string)] : [];
+      const found = find(name);
+      if (!found || found.isInPath || found.path[0] === pageToken) return [];
+      return [isClamped(lastOf(found.path)) ? clamped(found.path, value) : (sent[i] as string)];
     });
     const next = `${path}?${[...others, formatQuery([[pageToken.jsonName, token]])].join("&")}`;
     return next.replaceAll(NOT_IN_A_LINK, encodeURIComponent);
@@ -120,14 +121,12 @@ function nextTargetOf({ query }: Operation, pageToken: DescField, jsonNamesOnly?
 /** Characters that no URI may have (RFC 3986, 2), which some callers send: they could end a link (RFC 8288). */
 const NOT_IN_A_LINK = /[<>"\\^`{|}]/g;
 
-/** A parameter of the link to the next page, of its value and of how it was sent. */
-type LinkParameter = (value: string, sent: string) => string;
-const asItIs: LinkParameter = (_, sent) => sent;
-
-function clamped({ fieldKind, scalar, jsonName }: DescField): LinkParameter {
+/** A parameter whose value may have had more digits than its type can hold. */
+function clamped(path: FieldPath, value: string): string {
+  const { fieldKind, scalar } = lastOf(path);
   const read = scalarFromText(scalar as never, undefined, true);
-  const values = (value: string) => (fieldKind === "list" ? value.split(",") : [value]);
-  return (value) => formatQuery([[jsonName, values(value).map(read).join(",")]]);
+  const values = fieldKind === "list" ? value.split(",") : [value];
+  return formatQuery([[jsonPath(path), values.map(read).join(",")]]);
 }
 
 /** Parameters of lists that filter nothing, by the names that they have everywhere (AIP-132, AIP-158). */

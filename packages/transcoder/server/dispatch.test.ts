@@ -149,16 +149,21 @@ describe("paths", () => {
       expect((await call(path)).record()).toMatchObject({ code: "ROUTE_NOT_FOUND", status: 404 });
   });
 
-  test("what the path fills of a message goes before the body's", async () => {
+  test("the path and the body fill one message, and have to say the same", async () => {
     const call = await start();
-    const book = { name: "books/2", title: "Two" };
-    expect(told((await call("/v1/books/1", json("PUT", book))).text)).toMatchObject({
-      book: { name: "books/1", title: "Two" },
+    const one = { name: "books/1", title: "Two" };
+    expect(told((await call("/v1/books/1", json("PUT", one))).text)).toMatchObject({ book: one });
+    expect(told((await call("/v1/books/1", json("PUT", { title: "Two" }))).text)).toMatchObject({ book: one });
+    expect((await call("/v1/books/2", json("PUT", one))).record()).toMatchObject({
+      status: 400,
+      message: "name: is another one in the path: leave it out, or say the same",
     });
-    expect(told((await call("/v2/one", json("PUT", { book, number: 3 }))).text)).toMatchObject({
-      book: { name: "one", title: "Two" },
-      number: "3",
-    });
+    const whole = json("PUT", { book: { title: "Two" }, number: 3 });
+    expect(told((await call("/v2/one", whole)).text)).toMatchObject({ book: { name: "one" }, number: "3" });
+    expect((await call("/v2/one", json("PUT", { book: one }))).record()).toHaveProperty(
+      "message",
+      "book.name: is another one in the path: leave it out, or say the same",
+    );
   });
 });
 

@@ -56,6 +56,11 @@ export interface TranscoderOptions extends ServerOptions, MetadataOptions, Surve
    * default they are errors.
    */
   readonly ignoreUnknown?: boolean | undefined;
+  /**
+   * Takes `updateMask` in the query of a PUT or PATCH for unknown. By default it says what is changed, whatever the body names, and
+   * the service judges it.
+   */
+  readonly maskFromBodyOnly?: boolean | undefined;
   /** The headers by which a caller can give a request less time; by default both. */
   readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
   /** Refuses a body without a `Content-Type`. By default it is taken for JSON. */
@@ -132,6 +137,7 @@ export const transcoderDefaults = (given: TranscoderOptions) => ({
   basePath: given.basePath ?? "",
   jsonNamesOnly: given.jsonNamesOnly ?? false,
   ignoreUnknown: given.ignoreUnknown ?? false,
+  maskFromBodyOnly: given.maskFromBodyOnly ?? false,
   timeoutHeaders: given.timeoutHeaders ?? TIMEOUT_HEADERS,
   requireContentType: given.requireContentType ?? false,
   codec: createCodec({ ...given, registry: typesOf(given) }),

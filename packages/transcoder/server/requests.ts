@@ -33,8 +33,8 @@ type ReadRequests = (request: FastifyRequest, reading: Reading) => Requests;
 
 /** @throws HttpError when the one message is wrong */
 export function requestReader(operation: Operation, options: HandlerOptions): ReadRequests {
-  const { basePath, limits, jsonNamesOnly, codec, ignoreUnknown, requireContentType } = options;
-  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly, codec);
+  const { limits, ignoreUnknown, requireContentType } = options;
+  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
   const read = ({ headers, originalUrl: target }: FastifyRequest, body: Uint8Array | undefined): Message =>
     readInput({ target, headers, body, strict: !ignoreUnknown || prefersStrict(headers.prefer) });
   const { body } = operation;

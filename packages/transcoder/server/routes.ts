@@ -146,10 +146,9 @@ function handlerFor(operation: Operation, options: OperationOptions): Endpoint["
 }
 
 function handlerOf(operation: Operation, options: OperationOptions) {
-  const { transport, basePath, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn, jsonNamesOnly } =
-    options;
+  const { transport, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn } = options;
   const method = operation.method as DescMethodUnary;
-  const readInput = inputReader(operation, basePath, limits.jsonDepth, jsonNamesOnly, options.codec);
+  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
   const answerOf = answerer(operation, options);
   const isOne = asksForOne(operation);
   const conditional = isConditional(operation);

@@ -35,13 +35,26 @@ export function maskOf(schema: DescMessage, request: Message): Masked | undefine
  */
 export function masksOut({ resource, paths }: Masked): (violation: Violation) => boolean {
   const named = new Set(paths);
+  // All fields (AIP-134).
+  if (named.has("*")) return () => false;
   const isPartial = [...settableFields(resource.message).keys()].some((name) => !named.has(name));
-  return ({ field: [outer, inner], ruleId }) => {
+  return ({ field: [outer, ...inner], ruleId }) => {
     if (outer !== resource) return false;
-    if (inner === undefined) return isPartial && ruleId !== "required";
-    if (inner.kind === "oneof") return !inner.fields.some(({ name }) => named.has(name));
-    return inner.kind === "field" && !named.has(inner.name);
+    if (inner.length === 0) return isPartial && ruleId !== "required";
+    return !isNamed(inner, named);
   };
+}
+
+/** Whether a mask names a field on the way to what breaks a rule, or one of the oneof that does. */
+function isNamed(way: Violation["field"], named: ReadonlySet<string>): boolean {
+  let prefix = "";
+  for (const step of way) {
+    if (step.kind === "oneof") return step.fields.some(({ name }) => named.has(prefix + name));
+    if (step.kind !== "field") return step.kind === "extension";
+    if (named.has(prefix + step.name)) return true;
+    prefix += `${step.name}.`;
+  }
+  return false;
 }
 
 const settable = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();

@@ -32,18 +32,20 @@ function judge(schema: DescMessage, message: Message): readonly Violation[] {
 
 /**
  * Checks a message against the rules of its schema (buf.validate). An update mask is respected: rules on fields that it
- * does not name don't count, and its own paths are checked. An empty result means that the message is valid.
+ * does not name don't count. With `judgesMask` its own paths are checked, as names of the resource's fields, of which those that
+ * can't be removed need a value. An empty result means that the message is valid.
  *
  * Sizes are judged first: of a value that is too large nothing else is looked at, so that the work and the number of
  * violations are bounded by the contract and not by what was sent.
  */
-export function validate(schema: DescMessage, message: Message): Violation[] {
+export function validate(schema: DescMessage, message: Message, judgesMask = true): Violation[] {
   const found = sizesFirst(judge(schema, curtail(schema, message)));
   const mask = maskOf(schema, message);
   if (!mask) return found;
   const isMaskedOut = masksOut(mask);
   // Without a field that proto2 requires there is no message at all.
   const counted = found.filter((violation) => violation.ruleId === LEGACY_REQUIRED || !isMaskedOut(violation));
+  if (!judgesMask) return counted;
   const own = maskViolations(mask, message).filter(
     (violation) => !counted.some((other) => other.field.at(-1) === violation.field.at(-1)),
   );

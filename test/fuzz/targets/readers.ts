@@ -126,7 +126,10 @@ async function readForwarded(text: string): Promise<number> {
 }
 
 const operations = httpServices.flatMap(operationsOf);
-const requestReaders = operations.map((operation) => ({ operation, read: inputReader(operation, "", 16) }));
+const requestReaders = operations.map((operation) => ({
+  operation,
+  read: inputReader(operation, { basePath: "", maxDepth: 16 }),
+}));
 
 /** Reads the request with the transcoder's readers of all matching operations. */
 async function readRequest(one: HttpCase): Promise<number> {
