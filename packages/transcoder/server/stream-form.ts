@@ -1,12 +1,11 @@
 /** What an operation's responses are written as, chosen for each request. */
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
 import type { Codec } from "../contract/codec.ts";
 import { answersBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
-import { UpstreamFailure } from "../errors/http-error.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";
 import { ANY_BYTES, type Bytes, bytesReader } from "../response/bytes.ts";
 import { contentOf } from "../response/encode.ts";
@@ -67,12 +66,12 @@ const ofBytes = (operation: Operation): StreamForm<Bytes> => ({
   read: bytesReader(operation),
   endsInOrder: false,
   choose: () => (_, first) => {
-    if (!first) throw new UpstreamFailure(operation, new ConnectError(LATE, Code.DeadlineExceeded));
+    if (!first) throw LATE;
     return { type: first.done ? ANY_BYTES : first.value.type, writer: BYTES };
   },
 });
 
-const LATE = "The service did not begin its answer in time.";
+const LATE = new HttpError("DEADLINE_EXCEEDED", "The service did not begin its answer in time.");
 
 const BYTES: StreamWriter<Bytes> = {
   head: "",

@@ -1,6 +1,6 @@
 /** Serves RPCs that answer a stream of requests once. */
 import type { DescMethodClientStreaming, Message } from "@bufbuild/protobuf";
-import { type CallOptions, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { type CallOptions, createClient } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { streamsRequests } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
@@ -64,7 +64,6 @@ export function uploadHandler(operation: Operation, options: OperationOptions) {
       if (body !== undefined) reply.type(type);
       return reply.send(body);
     } catch (error) {
-      if (signal.reason === LATE) throw new UpstreamFailure(operation, LATE);
       throw lastWord(signal) ?? (error instanceof HttpError ? error : new UpstreamFailure(operation, error));
     } finally {
       stopClock();
@@ -73,4 +72,4 @@ export function uploadHandler(operation: Operation, options: OperationOptions) {
 }
 
 const TOO_SLOW = new HttpError("REQUEST_TIMEOUT", "The request did not arrive in time.");
-const LATE = new ConnectError("The service did not answer in time.", Code.DeadlineExceeded);
+const LATE = new HttpError("DEADLINE_EXCEEDED", "The service did not answer in time.");
