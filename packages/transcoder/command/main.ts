@@ -1,0 +1,119 @@
+#!/usr/bin/env node
+/** `npx connect-transcoder`: an existing gRPC or Connect service as HTTP/JSON. */
+import { readFileSync } from "node:fs";
+import { pino } from "pino";
+import type { Contract } from "../source/contract.ts";
+import { watchContract } from "../source/watch.ts";
+import { readFlags, type Settings, UsageError } from "./flags.ts";
+import { openGateway } from "./gateway.ts";
+import { type Generation, openGeneration } from "./generation.ts";
+import { HELP } from "./help.ts";
+import { asJson, asText, emptiness, type Report, reportOn } from "./report.ts";
+import { contractReader, ensureReachable, transportsOf } from "./source.ts";
+
+/** How often `--watch` looks, in milliseconds. */
+const WATCH_MS = 2000;
+
+const say = (text: string): void => void process.stdout.write(text);
+
+/** The command can't go on. */
+class Failure extends Error {}
+
+async function run(args: readonly string[]): Promise<number> {
+  const settings = readFlags(args);
+  if (settings === "help") say(HELP);
+  else if (settings === "version") say(`${version()}\n`);
+  else if (settings.check) return check(settings, await contractReader(settings)());
+  else return serve(settings);
+  return 0;
+}
+
+function check(settings: Settings, { services }: Contract): number {
+  const report = reportOn(services, settings.library);
+  say(settings.json ? asJson(report) : asText(report));
+  const isRefused = emptiness(services, report) !== undefined || (settings.strict && report.refusals.length > 0);
+  return isRefused ? 1 : 0;
+}
+
+async function serve(settings: Settings): Promise<number> {
+  const read = contractReader(settings);
+  const contract = await read();
+  const log = pino({ level: "warn" });
+  const transportOf = transportsOf(settings);
+  let isDraining = false;
+
+  const open = async ({ services }: Contract): Promise<{ generation: Generation; report: Report }> => {
+    const report = reportOn(services, settings.library);
+    const problem = emptiness(services, report);
+    if (problem !== undefined) throw new Failure(problem);
+    if (settings.strict && report.refusals.length > 0)
+      throw new Failure(["Not all can be served:", ...report.refusals.map((each) => `  ${each}`)].join("\n"));
+    const served = new Set(report.operations.map(({ service }) => service));
+    const reached = services.flatMap((desc) => {
+      const transport = transportOf(desc);
+      if (!transport && served.has(desc))
+        throw new Failure(
+          `No target is for ${desc.typeName}: add --target ${desc.typeName}=URL, or one for all, --target URL.`,
+        );
+      return transport ? { desc, transport } : [];
+    });
+    const generation = await openGeneration({ settings, services: reached, report, log, isDraining: () => isDraining });
+    return { generation, report };
+  };
+  const first = await open(contract);
+  await ensureReachable(settings.targets.values());
+  const gateway = await openGateway(settings, first.generation);
+  const url = `http${settings.tls ? "s" : ""}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${gateway.port}`;
+  say(`${told(first.report)} at ${url} (/docs, /openapi.json)\n`);
+
+  const stop = new AbortController();
+  const watching = settings.watch
+    ? watchContract({
+        read,
+        fingerprint: contract.fingerprint,
+        everyMs: WATCH_MS,
+        signal: stop.signal,
+        onChange: async (changed) => {
+          const next = await open(changed);
+          gateway.serve(next.generation);
+          say(`The contract has changed. ${told(next.report)}\n`);
+        },
+        onProblem: ({ message }) => log.error(`the contract of before goes on being served: ${message}`),
+      })
+    : undefined;
+  await signal();
+  isDraining = true;
+  stop.abort();
+  await Promise.all([gateway.close(), watching]);
+  say("Stopped\n");
+  return 0;
+}
+
+const told = ({ operations }: Report): string =>
+  `Serving ${operations.length} operations of ${new Set(operations.map(({ service }) => service)).size} services`;
+
+/** Resolves with the first signal to stop. A second one ends the process at once. */
+function signal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let count = 0;
+  for (const name of ["SIGTERM", "SIGINT"] as const)
+    process.on(name, () => {
+      if (count++ > 0) process.exit(1);
+      resolve();
+    });
+  return promise;
+}
+
+/** From the package.json above this file, wherever that was built to. */
+const version = (): string => JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
+
+try {
+  const code = await run(process.argv.slice(2));
+  // Connections to services would keep the process.
+  process.stdout.write("", () => process.exit(code));
+} catch (error) {
+  const isUsage = error instanceof UsageError;
+  process.stderr.write(`connect-transcoder: ${(error as Error).message}\n`);
+  if (isUsage) process.stderr.write("connect-transcoder --help shows all flags.\n");
+  process.exit(isUsage ? 2 : 1);
+}

@@ -1,0 +1,50 @@
+/** What can be served of a contract, for `--check`, the start and the log. */
+import type { DescService } from "@bufbuild/protobuf";
+import { selectServed } from "../contract/conflicts.ts";
+import type { Operation } from "../contract/operation.ts";
+import type { SurveyOptions } from "../contract/operations.ts";
+
+export interface Report {
+  readonly operations: readonly Operation[];
+  /** A sentence for each RPC, or each conflict. */
+  readonly refusals: readonly string[];
+}
+
+export function reportOn(services: readonly DescService[], options: SurveyOptions): Report {
+  const { served, refusals } = selectServed(
+    services.map((desc) => ({ desc })),
+    options,
+  );
+  return { operations: served.flatMap(({ operations }) => operations), refusals };
+}
+
+const rpcOf = ({ service, method }: Operation) => `${service.typeName}/${method.name}`;
+
+export function asText({ operations, refusals }: Report): string {
+  const lines = [
+    `Served: ${operations.length} operations of ${new Set(operations.map(({ service }) => service)).size} services`,
+    ...operations.map((operation) => `  ${operation.verb} ${operation.route}  ${rpcOf(operation)}`),
+  ];
+  if (refusals.length > 0) lines.push(`Not served: ${refusals.length}`, ...refusals.map((each) => `  ${each}`));
+  return `${lines.join("\n")}\n`;
+}
+
+export const asJson = ({ operations, refusals }: Report): string =>
+  `${JSON.stringify(
+    {
+      served: operations.map((operation) => ({ verb: operation.verb, path: operation.route, rpc: rpcOf(operation) })),
+      refused: refusals,
+    },
+    null,
+    2,
+  )}\n`;
+
+/** Why nothing at all is served; undefined where something is. */
+export function emptiness(services: readonly DescService[], { operations, refusals }: Report): string | undefined {
+  if (operations.length > 0) return undefined;
+  if (refusals.length > 0) return ["Nothing can be served:", ...refusals.map((each) => `  ${each}`)].join("\n");
+  const names = services.map(({ typeName }) => typeName).join(", ");
+  return names === ""
+    ? "Nothing can be served: the contract has no services."
+    : `Nothing can be served: no RPC of ${names} has a google.api.http rule. With --unbound each is POST /package.Service/Method.`;
+}

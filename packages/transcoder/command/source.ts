@@ -1,0 +1,72 @@
+/** Where the command's contract comes from, and how its services are reached. */
+import { connect } from "node:net";
+import type { DescService } from "@bufbuild/protobuf";
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { BrokenContract, type Contract } from "../source/contract.ts";
+import { readDescriptorSet } from "../source/descriptor-set.ts";
+import { reflect } from "../source/reflection.ts";
+import type { Settings } from "./flags.ts";
+
+/** How long a target may take to accept a connection at the start, in milliseconds. */
+const CONNECT_MS = 5000;
+
+/** The largest answer to a question of reflection, in bytes. */
+const REFLECTED_BYTES = 64 * 1024 * 1024;
+
+/** Returns what reads the contract, each time anew. */
+export function contractReader({ source, reflectHeaders, targetTls }: Settings): () => Promise<Contract> {
+  if ("descriptorSet" in source) return () => readDescriptorSet(source.descriptorSet);
+  // Reflection is a stream both ways, which gRPC alone has everywhere.
+  const transport = createGrpcTransport({
+    baseUrl: source.reflect,
+    nodeOptions: targetTls,
+    readMaxBytes: REFLECTED_BYTES,
+  });
+  return async () => {
+    try {
+      return await reflect(transport, { headers: reflectHeaders });
+    } catch (error) {
+      if (!(error instanceof ConnectError)) throw error;
+      throw new BrokenContract(`${source.reflect} can't be asked for its contract: ${error.message}`);
+    }
+  };
+}
+
+/** Returns the way to a service. All services of one target share its connection. */
+export function transportsOf({ targets, protocol, targetTls, bodyBytes }: Settings) {
+  const made = new Map<string, Transport>();
+  const make = (baseUrl: string): Transport => {
+    const common = { baseUrl, nodeOptions: targetTls, readMaxBytes: bodyBytes };
+    if (protocol === "grpc") return createGrpcTransport(common);
+    // Over HTTP/1.1, which servers of both speak everywhere.
+    const options = { ...common, httpVersion: "1.1" as const };
+    return protocol === "grpcweb" ? createGrpcWebTransport(options) : createConnectTransport(options);
+  };
+  /** Undefined for a service that no target is for. */
+  return ({ typeName }: DescService): Transport | undefined => {
+    const url = targets.get(typeName) ?? targets.get("");
+    if (url === undefined) return undefined;
+    const transport = made.get(url) ?? make(url);
+    made.set(url, transport);
+    return transport;
+  };
+}
+
+/** @throws Error that names the first target that accepts no connection */
+export async function ensureReachable(targets: Iterable<string>): Promise<void> {
+  await Promise.all(Array.from(new Set(targets), reach));
+}
+
+function reach(target: string): Promise<void> {
+  const { hostname, port, protocol } = new URL(target);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = connect({
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(port || (protocol === "https:" ? 443 : 80)),
+  });
+  const giveUp = (why: string) => reject(new Error(`The target ${target} is away: ${why}`));
+  socket.setTimeout(CONNECT_MS, () => giveUp(`it took no connection within ${CONNECT_MS / 1000} s`));
+  socket.once("connect", resolve).once("error", ({ message }) => giveUp(message));
+  return promise.finally(() => socket.destroy());
+}
