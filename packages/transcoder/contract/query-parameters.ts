@@ -37,7 +37,13 @@ export function parameterFinder({ query, params, method }: Fillable, jsonNamesOn
     within.set(desc, known);
     return known;
   };
-  return (name: string): QueryParameter | undefined => {
+  /** The fields of the request itself, which most parameters are. */
+  const plain = new Map<string, QueryParameter>();
+  for (const [name, field] of roots)
+    if (isLeaf(field) && (inQuery.has(field) || isIn(params, [field])))
+      plain.set(name, { path: [field], key: undefined, isInPath: isIn(params, [field]) });
+
+  function findWithin(name: string): QueryParameter | undefined {
     const bracket = name.endsWith("]") ? name.indexOf("[") : -1;
     const key = bracket < 0 ? undefined : name.slice(bracket + 1, -1);
     const path: DescField[] = [];
@@ -59,7 +65,9 @@ export function parameterFinder({ query, params, method }: Fillable, jsonNamesOn
     if (!isLeaf(last) || (key !== undefined && last.fieldKind !== "map")) return undefined;
     const isInPath = isIn(params, found);
     return isInPath || inQuery.has(found[0]) ? { path: found, key, isInPath } : undefined;
-  };
+  }
+
+  return (name: string): QueryParameter | undefined => plain.get(name) ?? findWithin(name);
 }
 
 /** No more fields than these are looked at for the list of an operation's parameters: a contract can have any number. */

@@ -7,18 +7,21 @@ import { isRest, type Segment, type Template } from "./template.ts";
  * of `shelves/*` and `books/*` are "shelf" and "book", and "**" goes by its field as well.
  */
 export function wildcardNames({ segments, variables }: Template): string[] {
-  const names: string[] = [];
+  const names = new Set<string>();
+  /** How often a name was taken. */
+  const counts = new Map<string, number>();
   for (const [i, segment] of segments.entries()) {
     if ("literal" in segment) continue;
     const variable = variables.find(({ from, to }) => from <= i && i < to);
     const before = variable && i === variable.from ? undefined : segments[i - 1];
     const isOfLiteral = before && "literal" in before && !(variable && isRest(segment));
     const name = isOfLiteral ? singular(before.literal) : variable ? jsonPath(variable.field) : "segment";
-    let own = name;
-    for (let count = 2; names.includes(own); count++) own = name + count;
-    names.push(own);
+    let count = (counts.get(name) ?? 0) + 1;
+    while (names.has(count === 1 ? name : name + count)) count++;
+    counts.set(name, count);
+    names.add(count === 1 ? name : name + count);
   }
-  return names;
+  return [...names];
 }
 
 /** The template with these names, such as "/shelves/{shelf}/books/{book}:lend". */

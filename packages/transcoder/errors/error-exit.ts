@@ -1,7 +1,7 @@
 /** Turns anything that was thrown into what the caller may know of it. Every error passes here. */
 import { create } from "@bufbuild/protobuf";
 import type { Code, ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema, ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, DebugInfoSchema, ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
 import { excerpt, MAX_ERROR_BYTES } from "../validation/excerpt.ts";
 import { fromFastify } from "./fastify-errors.ts";
 import { HttpError, UpstreamFailure } from "./http-error.ts";
@@ -66,7 +66,7 @@ export function createErrorExit({
       record: { code: known.code, message, status },
       headers: { ...retry, ...known.headers },
       grpcCode: said && isKnown ? said.cause.code : codeOf(status),
-      details: () => [...(said && isKnown ? said.cause.details : reason(known)), ...badRequest(known)],
+      details: () => [...(said && isKnown ? detailsOf(said.cause, status) : reason(known)), ...badRequest(known)],
     };
   };
 }
@@ -76,6 +76,13 @@ const ownError = (thrown: unknown): HttpError => {
   if (!(thrown instanceof UpstreamFailure)) return fromFastify(thrown);
   return unexplained(thrown.cause, thrown.operation.verb === "GET");
 };
+
+/** Where the message is not for callers, what is for developers is not either. */
+const detailsOf = ({ details }: ConnectError, status: number): ConnectError["details"] =>
+  status < 500 ? details : details.filter((detail) => typeNameOf(detail) !== DebugInfoSchema.typeName);
+
+const typeNameOf = (detail: ConnectError["details"][number]): string =>
+  "desc" in detail ? detail.desc.typeName : detail.type;
 
 const reason = ({ code }: HttpError): ConnectError["details"] => [
   { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason: code, domain: DOMAIN }) },

@@ -59,7 +59,7 @@ function isOfService({ cause, code, metadata, details, rawMessage }: ConnectErro
 
 /** How the messages of Connect's own errors begin. */
 const LIBRARY =
-  /^(HTTP \d+$|http\/2 |protocol error: |unsupported (content type|response encoding) |message size |invalid (end stream|envelope|grpc-status)|failed to |parse binary: |the operation timed out$)/;
+  /^(HTTP \d+$|http\/2 |protocol error: |unsupported (content type|response encoding) |message size |invalid (end stream|envelope|grpc-status)|failed to |parse binary: |unexpected end flag|connection aborted|received GOAWAY|the operation timed out$)/;
 
 /** What to do now. After a read there is no doubt about what happened. */
 const advice = (isRead: boolean) => (isRead ? "Try again." : "A write may or may not have happened.");

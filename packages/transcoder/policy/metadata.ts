@@ -25,8 +25,11 @@ const TRAILER_PREFIX = "grpc-trailer-";
 const RESERVED =
   /^(?:connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|http2-settings|host|expect|content-(?:type|length|encoding)|accept-encoding|date|grpc-.*|connect-.*|trailer-.*|:.*)$/;
 
+/** What the gateway says of itself in its own calls. */
+const OWN: readonly string[] = [REQUEST_ID_HEADER, "accept", "user-agent"];
+
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md: names and values of metadata. */
-const NAME = /^[a-z\d_.-]+$/;
+const NAME = /^(?!__proto__$)[a-z\d_.-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 const BASE64 = /^[A-Za-z\d+/]*={0,2}$/;
 
@@ -64,7 +67,7 @@ export function requestMetadata({ allowHeaders = [], grpcMetadata = false }: Met
       if (!header.startsWith(PREFIX)) continue;
       const name = header.slice(PREFIX.length);
       if (!NAME.test(name)) throw fieldError("INVALID_HEADER", header, "does not end in a name of metadata");
-      if (RESERVED.test(name) || name === REQUEST_ID_HEADER)
+      if (RESERVED.test(name) || OWN.includes(name))
         throw fieldError("INVALID_HEADER", header, `${name} can't be set by a caller`);
       if (name in found) throw fieldError("INVALID_HEADER", header, `is given as ${name}, too`);
       found[name] = checked(header, name, String(headers[header]));

@@ -21,6 +21,8 @@ export interface Handling {
   readonly jsonNamesOnly: boolean;
   /** The object is a merge patch (RFC 7396): null on a clearable field leaves it absent. */
   readonly isPatch?: boolean;
+  /** In how many values of google.protobuf.Any the object is. */
+  readonly anyDepth?: number;
 }
 
 type Read = (value: JsonValue, handling: Handling) => unknown;
@@ -86,7 +88,9 @@ export function assigner(field: DescField, codec = EXACT, output?: DescMessage):
     };
   return (target, value, handling) => {
     const members = target as unknown as Record<string, { case?: string; value?: unknown }>;
-    const other = oneof.fields.find((candidate) => candidate.localName === members[oneof.localName]?.case);
+    const given = members[oneof.localName]?.case;
+    // A part of the same one may have been in the path.
+    const other = oneof.fields.find((candidate) => candidate.localName === given && given !== localName);
     if (other) throw new SchemaError(`must not be given together with ${other.jsonName}`);
     members[oneof.localName] = { case: localName, value: read(value, handling) };
   };
@@ -191,7 +195,8 @@ function wellKnownReader(desc: DescMessage, codec: Codec): Read | undefined {
       anyFromJson(
         objectOf(value),
         codec.registry(),
-        (type, content) => messageReader(type, codec)(content, handling) as Message,
+        (type, content, anyDepth) => messageReader(type, codec)(content, { ...handling, anyDepth }) as Message,
+        handling.anyDepth,
       );
   if (!isWrapperDesc(desc)) return undefined;
   const read = notNull(scalarFromJson(desc.fields[0].scalar, undefined, codec));

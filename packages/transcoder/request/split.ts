@@ -16,7 +16,7 @@ const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 const isBlank = (bytes: Uint8Array): boolean => bytes.every(isSpace);
 
 const malformed = (message: string) => new HttpError("MALFORMED_JSON", message);

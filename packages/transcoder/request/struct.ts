@@ -6,6 +6,12 @@ import { SchemaError, under } from "./schema-error.ts";
 
 const TYPES: readonly string[] = [StructSchema, ValueSchema, ListValueSchema].map(({ typeName }) => typeName);
 
+/**
+ * How deep arrays and objects may be nested. Each is two messages, and readers of protobuf take a hundred within one another, some
+ * of which hold the value itself.
+ */
+const DEEPEST = 40;
+
 /** Whether a message stands for any JSON, any object or any array. */
 export const isDynamic = ({ typeName }: DescMessage): boolean => TYPES.includes(typeName);
 
@@ -13,8 +19,7 @@ export const isDynamic = ({ typeName }: DescMessage): boolean => TYPES.includes(
 export function dynamicFromJson(desc: DescMessage, value: JsonValue): Message {
   if (desc.typeName === StructSchema.typeName && !(value instanceof Map)) throw new SchemaError("must be an object");
   if (desc.typeName === ListValueSchema.typeName && !Array.isArray(value)) throw new SchemaError("must be an array");
-  // How deep a text may be nested is the JSON parser's to say.
-  return fromJson(desc, plain(value), { recursionLimit: Number.POSITIVE_INFINITY });
+  return fromJson(desc, plain(value), { recursionLimit: 2 * DEEPEST + 2 });
 }
 
 /** As protobuf-es holds the field of a Struct. @throws SchemaError */
@@ -24,16 +29,18 @@ export function structFromJson(value: JsonValue): PlainJson {
 }
 
 /** As JSON.parse would read it, but a number that is too large for a double is an error. */
-function plain(value: JsonValue): PlainJson {
+function plain(value: JsonValue, depth = 1): PlainJson {
   if (value instanceof JsonNumber) {
     const number = Number(value.text);
     if (!Number.isFinite(number)) throw new SchemaError("must have no number beyond those of 64 bits (IEEE 754)");
     return number;
   }
+  if (depth > DEEPEST && (value instanceof Map || Array.isArray(value)))
+    throw new SchemaError(`must not be nested deeper than ${DEEPEST}`);
   if (value instanceof Map)
     // fromEntries makes "__proto__" a key like any other.
-    return Object.fromEntries([...value].map(([name, member]) => [name, under(name, () => plain(member))]));
+    return Object.fromEntries([...value].map(([name, member]) => [name, under(name, () => plain(member, depth + 1))]));
   return Array.isArray(value)
-    ? value.map((item, i) => under(`[${i}]`, () => plain(item)))
+    ? value.map((item, i) => under(`[${i}]`, () => plain(item, depth + 1)))
     : (value as null | boolean | string);
 }

@@ -104,6 +104,7 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
  */
 function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
   const find = parameterFinder(operation, jsonNamesOnly);
+  const readers = new Map<DescField, (value: string) => unknown>();
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
     // As they were sent: encoded anew, they could be three times as long.
@@ -111,7 +112,7 @@ function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?
     const others = parseQuery(query).flatMap(([name, value], i) => {
       const found = find(name);
       if (!found || found.isInPath || found.path[0] === pageToken) return [];
-      return [isClamped(lastOf(found.path)) ? clamped(found.path, value) : (sent[i] as string)];
+      return [isClamped(lastOf(found.path)) ? clamped(found.path, value, readers) : (sent[i] as string)];
     });
     const next = `${path}?${[...others, formatQuery([[pageToken.jsonName, token]])].join("&")}`;
     return next.replaceAll(NOT_IN_A_LINK, encodeURIComponent);
@@ -122,9 +123,11 @@ function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?
 const NOT_IN_A_LINK = /[<>"\\^`{|}]/g;
 
 /** A parameter whose value may have had more digits than its type can hold. */
-function clamped(path: FieldPath, value: string): string {
-  const { fieldKind, scalar } = lastOf(path);
-  const read = scalarFromText(scalar as never, undefined, true);
+function clamped(path: FieldPath, value: string, readers: Map<DescField, (value: string) => unknown>): string {
+  const last = lastOf(path);
+  const { fieldKind, scalar } = last;
+  const read = readers.get(last) ?? scalarFromText(scalar as never, undefined, true);
+  readers.set(last, read);
   const values = fieldKind === "list" ? value.split(",") : [value];
   return formatQuery([[jsonPath(path), values.map(read).join(",")]]);
 }

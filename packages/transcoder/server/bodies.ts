@@ -13,18 +13,25 @@ const TOO_SLOW = new HttpError("REQUEST_TIMEOUT", "The request did not arrive in
   connection: "close",
 });
 
-/** `isTimed` where nobody else ends a request that arrives too slowly. */
-export function bodyReader({ bodyBytes, requestMs }: Limits, clock: () => number, isTimed: boolean): ReadBody {
-  return async ({ headers, arrivedAt }, payload) => {
+export type InTime = <T>(request: FastifyRequest, arrival: Promise<T>) => Promise<T>;
+
+/** Ends the wait for what arrives too slowly, if `isTimed`: else Node does. */
+export function arrivalTimer({ requestMs }: Limits, clock: () => number, isTimed: boolean): InTime {
+  if (!isTimed) return (_, arrival) => arrival;
+  return ({ arrivedAt }, arrival) =>
+    new Promise((resolve, reject) => {
+      const cancel = after(arrivedAt + requestMs - clock(), () => reject(TOO_SLOW));
+      arrival.then(resolve, reject).finally(cancel);
+    });
+}
+
+export function bodyReader({ bodyBytes }: Limits, inTime: InTime): ReadBody {
+  return async (request, payload) => {
+    const { headers } = request;
     const refuse = (_piece: unknown, length: number) => {
       if (length > bodyBytes) throw TOO_LARGE;
     };
     refuse(undefined, Number(headers["content-length"]));
-    const body = readBody(payload, refuse);
-    if (!isTimed) return body;
-    return new Promise((resolve, reject) => {
-      const cancel = after(arrivedAt + requestMs - clock(), () => reject(TOO_SLOW));
-      body.then(resolve, reject).finally(cancel);
-    });
+    return inTime(request, readBody(payload, refuse));
   };
 }

@@ -47,15 +47,15 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
       const failure = tell(error, request, reply);
       const { status, headers, type, body } = form(failure, wantsProblem(request));
       varyByAccept(reply);
-      // Fastify sets it on a 413. HTTP/2 has no such header.
-      if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
       // The operation is known, but none of its own code has run if the size or the `Host` was wrong.
       const ending = failure.record.code !== "ROUTE_NOT_FOUND" && request.endingHeaders?.(request.originalUrl);
-      return reply
+      reply
         .code(status)
         .headers({ ...(ending || undefined), ...NOT_STORED, ...headers, ...metadataOf(error) })
-        .type(type)
-        .send(body);
+        .type(type);
+      // Fastify sets it on a 413. HTTP/2 has no such header.
+      if (request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
+      return reply.send(body);
     },
     /** Answers what is not a request of HTTP. */
     refuse(error: HttpError, socket: Duplex) {

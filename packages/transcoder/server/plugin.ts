@@ -14,11 +14,13 @@ import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
 import { type Endpoint, findOperations } from "./dispatch.ts";
 import { errorAnswers } from "./error-answers.ts";
+import { dropLeftover } from "./leftover.ts";
 import { takeOddRequests } from "./node-http.ts";
 import { openStreams } from "./open-streams.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { createRouter } from "./router.ts";
 import { registerOperations } from "./routes.ts";
+import { mayTakeStreams } from "./server-options.ts";
 import { answerUnrouted } from "./unrouted.ts";
 
 /**
@@ -50,6 +52,12 @@ export const transcoder = fastifyPlugin(
         return this.operation && endpoints.get(this.operation)?.endingHeaders;
       },
     });
+    // Node waits for requests that may be streams without a limit, whatever they are answered with and when.
+    if (mayTakeStreams(options))
+      app.addHook("onRequest", (request, reply, done) => {
+        dropLeftover(request.raw, reply.raw);
+        done();
+      });
     answerUnrouted(app, router);
     app.addHook("onRequest", (request, _, done) => {
       checkSizes(request, limits);

@@ -18,7 +18,7 @@ import { type Answer, answerer, asksForOne } from "../response/answer.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { arrivedTooLate } from "./arrival.ts";
-import { bodyReader, type ReadBody } from "./bodies.ts";
+import { arrivalTimer, bodyReader, type InTime, type ReadBody } from "./bodies.ts";
 import { type Endpoint, routeOperations } from "./dispatch.ts";
 import { announceBody } from "./node-http.ts";
 import type { Limits, transcoderDefaults } from "./options.ts";
@@ -46,6 +46,7 @@ export interface OperationOptions extends StreamOptions {
   readonly addressOf: (path: string) => string;
   /** Reads a body that is one message. */
   readonly read: ReadBody;
+  readonly inTime: InTime;
 }
 
 /** Verbs whose bodies Fastify does not read. */
@@ -59,7 +60,8 @@ export async function registerOperations(
   const { services, router, limits, clock } = options;
   const operations = services.flatMap((service) => service.operations);
   app.removeAllContentTypeParsers();
-  const read = bodyReader(limits, clock, operations.some(streamsRequests));
+  const inTime = arrivalTimer(limits, clock, operations.some(streamsRequests));
+  const read = bodyReader(limits, inTime);
   app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) =>
     // A stream is read by who serves it.
     request.operation && streamsRequests(request.operation) ? Promise.resolve() : read(request, payload),
@@ -69,7 +71,7 @@ export async function registerOperations(
   const endpoints = new Map(
     services.flatMap(({ operations, transport }) =>
       operations.map(
-        (operation) => [operation, endpointOf(operation, { ...options, transport, addressOf, read })] as const,
+        (operation) => [operation, endpointOf(operation, { ...options, transport, addressOf, read, inTime })] as const,
       ),
     ),
   );
@@ -79,7 +81,7 @@ export async function registerOperations(
 
 /** The order of checks: authorization, sunset, Accept, Content-Type, size of the body, then headers, path, query and body. */
 function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
-  const { basePath, clock, read } = options;
+  const { basePath, clock, read, inTime } = options;
   const isStreamed = streamsAnswers(operation);
   const isBytes = answersBytes(operation);
   const bodyTypes = bodyTypesOf(operation, options.requireContentType);
@@ -119,7 +121,7 @@ function endpointOf(operation: Operation, options: OperationOptions): Endpoint {
     } else if (operation.verb !== "GET") {
       request.headers = NO_CONTENT;
       // If it breaks off, the caller is told that the request can't be read: then it must not be carried out.
-      if (isDropping) return finished(request.raw, { writable: false });
+      if (isDropping) return inTime(request, finished(request.raw, { writable: false }));
     }
   }
 }

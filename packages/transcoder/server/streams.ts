@@ -11,7 +11,6 @@ import { timeoutReader } from "../request/timeout.ts";
 import { after } from "./after.ts";
 import { arrivedTooLate } from "./arrival.ts";
 import { breaksOff } from "./break-off.ts";
-import { dropLeftover } from "./leftover.ts";
 import { isGone } from "./node-http.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { requestReader } from "./requests.ts";
@@ -83,7 +82,6 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
       ended();
       over.abort();
     });
-    if (takesMany) dropLeftover(request.raw, reply.raw);
     const metadata: ResponseHeaders = {};
     const keep = (header: Headers) => void Object.assign(metadata, metadataFor?.(header));
     const messages = call(request, requests, ownHeaders, signal, keep);

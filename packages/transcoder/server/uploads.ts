@@ -2,13 +2,11 @@
 import type { DescMethodClientStreaming, Message } from "@bufbuild/protobuf";
 import { type CallOptions, createClient } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { streamsRequests } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { timeoutReader } from "../request/timeout.ts";
 import { answerer } from "../response/answer.ts";
 import { after } from "./after.ts";
-import { dropLeftover } from "./leftover.ts";
 import { isGone } from "./node-http.ts";
 import { requestReader } from "./requests.ts";
 import type { OperationOptions } from "./routes.ts";
@@ -39,7 +37,6 @@ export function uploadHandler(operation: Operation, options: OperationOptions) {
       ended();
       over.abort();
     });
-    if (streamsRequests(operation)) dropLeftover(request.raw, reply.raw);
     let stopClock = after(silenceMs, () => over.abort(TOO_SLOW));
     const progress = (isWhole: boolean) => {
       stopClock();

@@ -15,10 +15,12 @@ type Ask = (questions: readonly Question[]) => Promise<Answer[]>;
 
 export interface ReflectionOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for each of the streams of questions: three are usual. 10 s by default. */
+  /** Milliseconds for all questions. 10 s by default. */
   readonly timeoutMs?: number | undefined;
 }
 
+/** Most streams of questions: each asks for what the files of the one before import. */
+const ROUNDS = 100;
 /** Most files that are taken from a server, and most of their bytes. */
 const FILES = 20_000;
 const BYTES = 256 * 1024 * 1024;
@@ -50,14 +52,13 @@ export async function reflect(transport: Transport, options: ReflectionOptions =
     if (!take(service, answer).some((file) => declares(file, service)))
       throw new BrokenContract(`The server lists ${service}, and sends a file for it that does not declare it.`);
   }
-  const asked = new Set<string>();
-  for (let missing = missingFrom(files); missing.length > 0; missing = missingFrom(files)) {
-    for (const name of missing) {
-      if (asked.has(name)) throw new BrokenContract(`The server was asked for ${name} and sent another file.`);
-      asked.add(name);
-    }
+  for (let [round, missing] = [1, missingFrom(files, files.values())]; missing.length > 0; round++) {
+    if (round > ROUNDS) throw new BrokenContract(`The server's files import one another more than ${ROUNDS} deep.`);
     const answers = await ask(missing.map((value): Question => ({ case: "fileByFilename", value })));
-    for (const [i, answer] of answers.entries()) take(missing[i] as string, answer);
+    const taken = answers.flatMap((answer, i) => take(missing[i] as string, answer));
+    for (const name of missing)
+      if (!files.has(name)) throw new BrokenContract(`The server was asked for ${name} and sent another file.`);
+    missing = missingFrom(files, taken);
   }
   const contract = contractOf(files.values());
   const listed = new Set(services);
@@ -66,9 +67,10 @@ export async function reflect(transport: Transport, options: ReflectionOptions =
 
 /** Asks by v1, and by v1alpha where the server does not know that. Their messages differ only in the names of their package. */
 async function listServices(transport: Transport, options: ReflectionOptions) {
+  const until = Date.now() + (options.timeoutMs ?? 10_000);
   const question: Question = { case: "listServices", value: "" };
   for (const version of [ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection]) {
-    const ask = asking(transport, version, options);
+    const ask = asking(transport, version, options.headers, until);
     try {
       const [answer] = await ask([question]);
       if (answer?.case !== "listServicesResponse") throw unexpected("its services", answer);
@@ -84,15 +86,20 @@ async function listServices(transport: Transport, options: ReflectionOptions) {
 }
 
 /** One stream for all the questions: the answers come in their order. */
-function asking(transport: Transport, version: typeof ServerReflection, options: ReflectionOptions): Ask {
+function asking(
+  transport: Transport,
+  version: typeof ServerReflection,
+  headers: Readonly<Record<string, string>> = {},
+  until: number,
+): Ask {
   const { serverReflectionInfo } = createClient(version, transport);
-  const { headers = {}, timeoutMs = 10_000 } = options;
   return async (questions) => {
     if (questions.length === 0) return [];
     const requests = (async function* () {
       for (const messageRequest of questions) yield { messageRequest };
     })();
     const answers: Answer[] = [];
+    const timeoutMs = Math.max(1, until - Date.now());
     for await (const { messageResponse } of serverReflectionInfo(requests, { headers, timeoutMs })) {
       answers.push(messageResponse);
       if (answers.length > questions.length) break;
@@ -116,9 +123,10 @@ function unexpected(subject: string, answer: Answer | undefined): BrokenContract
 const declares = (file: FileDescriptorProto, service: string): boolean =>
   file.service.some(({ name }) => (file.package === "" ? name : `${file.package}.${name}`) === service);
 
-/** What files import that is neither among them nor known here anyway. */
-const missingFrom = (files: ReadonlyMap<string, FileDescriptorProto>): string[] => [
-  ...new Set(
-    [...files.values()].flatMap(({ dependency }) => dependency).filter((name) => !files.has(name) && !isKnown(name)),
-  ),
+/** What the files that came last import that is neither there nor known here anyway. */
+const missingFrom = (
+  files: ReadonlyMap<string, FileDescriptorProto>,
+  last: Iterable<FileDescriptorProto>,
+): string[] => [
+  ...new Set([...last].flatMap(({ dependency }) => dependency).filter((name) => !files.has(name) && !isKnown(name))),
 ];
