@@ -56,6 +56,41 @@ describe("an answer that is there before its request", () => {
     expect(await upload(socket, large, Buffer.alloc(MEGABYTES))).toMatch(/^HTTP\/1\.1 404 [\s\S]*\r\n\r\nno$/);
   });
 
+  test("is not the last where the next request has begun: that one would be carried out and not answered", async () => {
+    const asked: string[] = [];
+    const { port } = await startOnePort(({ method }, response) => {
+      asked.push(`${method}`);
+      const refused = { "content-length": 2, connection: "close" };
+      // Both requests are read in one turn of the event loop, and answered in the next.
+      setImmediate(() => response.writeHead(413, method === "PUT" ? refused : { "content-length": 2 }).end("no"));
+    });
+    const two = `${headOf("PUT /", { "content-length": 1 })}\r\nx${headOf("POST /", { "content-length": 0 })}\r\n`;
+    const socket = tcp(port);
+    socket.write(two);
+    let answers = "";
+    for await (const part of socket) {
+      answers += part;
+      if (answers.split("\r\n\r\nno").length > 2) break;
+    }
+    expect(statusesOf(answers)).toHaveLength(asked.length);
+    expect(asked).toEqual(["PUT", "POST"]);
+  });
+
+  test("says that it is the last, and what follows later is not carried out", async () => {
+    const asked: string[] = [];
+    const { port } = await startOnePort(({ method }, response) => {
+      asked.push(`${method}`);
+      response.writeHead(404, { "content-length": 2, connection: "close" });
+      setTimeout(() => response.end("no"), 100);
+    });
+    const socket = tcp(port);
+    socket.write(`${headOf("GET /", {})}\r\n`);
+    await once(socket, "data");
+    socket.write(`${headOf("POST /", { "content-length": 0 })}\r\n`);
+    await text(socket);
+    expect(asked).toEqual(["GET"]);
+  });
+
   test("is whole before the body is there", async () => {
     const { port } = await startOnePort(refusing().refuse);
     const socket = tcp(port);

@@ -48,7 +48,26 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
       if (lengthOf(this.req) > KEPT_BYTES) this.#announceClose();
       else this.#hold();
     }
-    return super.writeHead(...(head as [number]));
+    return super.writeHead(...((this.#saysClose(head) ? this.#closing(head) : head) as [number]));
+  }
+
+  #saysClose(head: readonly unknown[]): boolean {
+    const isClose = ([name, value]: [string, unknown]) =>
+      name.toLowerCase() === "connection" && `${value}`.toLowerCase() === "close";
+    return this.getHeader("connection") === "close" || head.some((part) => fieldsIn(part).some(isClose));
+  }
+
+  /** What follows on a connection is not served (RFC 9112, 9.6). Where it has begun, this can't be the last answer. */
+  #closing(head: readonly unknown[]): readonly unknown[] {
+    const connection = connectionOf(this.req);
+    if (!connection) return head;
+    if (connection.newest === undefined || connection.newest === this) {
+      connection.isLast = true;
+      return head;
+    }
+    this.removeHeader("connection");
+    const isOther = ([name]: [string, unknown]) => name.toLowerCase() !== "connection";
+    return head.map((part) => (isFields(part) ? Object.fromEntries(fieldsIn(part).filter(isOther)) : part));
   }
 
   override end(...last: unknown[]): this {
@@ -84,6 +103,9 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
     if (connection) connection.isLast = true;
   }
 }
+
+const isFields = (part: unknown): part is object => typeof part === "object" && part !== null && !Array.isArray(part);
+const fieldsIn = (part: unknown): [string, unknown][] => (isFields(part) ? Object.entries(part) : []);
 
 /**
  * A response of HTTP/2. By itself Node would reset its stream without an error (RFC 9113, 8.1), and clients such as curl 7.88
