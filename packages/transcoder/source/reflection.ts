@@ -15,12 +15,12 @@ type Ask = (questions: readonly Question[]) => Promise<Answer[]>;
 
 export interface ReflectionOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for all questions. 10 s by default. */
+  /** Milliseconds for each of the streams of questions: three are usual. 10 s by default. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** Most streams of questions: each asks for what the files of the one before import. */
-const ROUNDS = 100;
+const ROUNDS = 50;
 /** Most files that are taken from a server, and most of their bytes. */
 const FILES = 20_000;
 const BYTES = 256 * 1024 * 1024;
@@ -67,10 +67,9 @@ export async function reflect(transport: Transport, options: ReflectionOptions =
 
 /** Asks by v1, and by v1alpha where the server does not know that. Their messages differ only in the names of their package. */
 async function listServices(transport: Transport, options: ReflectionOptions) {
-  const until = Date.now() + (options.timeoutMs ?? 10_000);
   const question: Question = { case: "listServices", value: "" };
   for (const version of [ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection]) {
-    const ask = asking(transport, version, options.headers, until);
+    const ask = asking(transport, version, options);
     try {
       const [answer] = await ask([question]);
       if (answer?.case !== "listServicesResponse") throw unexpected("its services", answer);
@@ -86,20 +85,15 @@ async function listServices(transport: Transport, options: ReflectionOptions) {
 }
 
 /** One stream for all the questions: the answers come in their order. */
-function asking(
-  transport: Transport,
-  version: typeof ServerReflection,
-  headers: Readonly<Record<string, string>> = {},
-  until: number,
-): Ask {
+function asking(transport: Transport, version: typeof ServerReflection, options: ReflectionOptions): Ask {
   const { serverReflectionInfo } = createClient(version, transport);
+  const { headers = {}, timeoutMs = 10_000 } = options;
   return async (questions) => {
     if (questions.length === 0) return [];
     const requests = (async function* () {
       for (const messageRequest of questions) yield { messageRequest };
     })();
     const answers: Answer[] = [];
-    const timeoutMs = Math.max(1, until - Date.now());
     for await (const { messageResponse } of serverReflectionInfo(requests, { headers, timeoutMs })) {
       answers.push(messageResponse);
       if (answers.length > questions.length) break;

@@ -125,6 +125,23 @@ describe("reflection", () => {
     const answering = what === "fileByFilename" ? reflectionOf(() => contract) : library;
     await expect(from((question) => (question.case === what ? answer : answering(question)))).rejects.toThrow(message);
   });
+
+  test("imports without end have one", async () => {
+    const contract = compileProtos({
+      "a.proto": 'syntax = "proto3"; package a; import "b.proto"; service S { rpc Get(b.M) returns (b.M); }',
+      "b.proto": 'syntax = "proto3"; package b; message M {}',
+    });
+    const answering = reflectionOf(() => contract);
+    let asked = 0;
+    const endless: AnswerQuestion = (question) => {
+      if (question.case !== "fileByFilename") return answering(question);
+      const name = String(question.value);
+      const dependency = [`${++asked}.proto`];
+      return files(toBinary(FileDescriptorProtoSchema, create(FileDescriptorProtoSchema, { name, dependency })));
+    };
+    await expect(from(endless)).rejects.toThrow(/more than 50 deep/);
+    expect(asked).toBe(50);
+  });
 });
 
 test("a contract is read again: what is broken is told once and the last good one stays", async () => {
