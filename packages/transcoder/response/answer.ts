@@ -104,7 +104,13 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
  */
 function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
   const find = parameterFinder(operation, jsonNamesOnly);
-  const readers = new Map<DescField, (value: string) => unknown>();
+  /** Undefined for a parameter that is shown as it was sent. Found once for each field: reading an annotation is slow. */
+  const clampedBy = new Map<DescField, ReadScalar | undefined>();
+  const clampedReader = (field: DescField): ReadScalar | undefined => {
+    if (!clampedBy.has(field))
+      clampedBy.set(field, isClamped(field) ? scalarFromText(field.scalar as never, undefined, true) : undefined);
+    return clampedBy.get(field);
+  };
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
     // As they were sent: encoded anew, they could be three times as long.
@@ -112,7 +118,8 @@ function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?
     const others = parseQuery(query).flatMap(([name, value], i) => {
       const found = find(name);
       if (!found || found.isInPath || found.path[0] === pageToken) return [];
-      return [isClamped(lastOf(found.path)) ? clamped(found.path, value, readers) : (sent[i] as string)];
+      const read = clampedReader(lastOf(found.path));
+      return [read ? clamped(found.path, value, read) : (sent[i] as string)];
     });
     const next = `${path}?${[...others, formatQuery([[pageToken.jsonName, token]])].join("&")}`;
     return next.replaceAll(NOT_IN_A_LINK, encodeURIComponent);
@@ -122,13 +129,11 @@ function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?
 /** Characters that no URI may have (RFC 3986, 2), which some callers send: they could end a link (RFC 8288). */
 const NOT_IN_A_LINK = /[<>"\\^`{|}]/g;
 
+type ReadScalar = (value: string) => unknown;
+
 /** A parameter whose value may have had more digits than its type can hold. */
-function clamped(path: FieldPath, value: string, readers: Map<DescField, (value: string) => unknown>): string {
-  const last = lastOf(path);
-  const { fieldKind, scalar } = last;
-  const read = readers.get(last) ?? scalarFromText(scalar as never, undefined, true);
-  readers.set(last, read);
-  const values = fieldKind === "list" ? value.split(",") : [value];
+function clamped(path: FieldPath, value: string, read: ReadScalar): string {
+  const values = lastOf(path).fieldKind === "list" ? value.split(",") : [value];
   return formatQuery([[jsonPath(path), values.map(read).join(",")]]);
 }
 
