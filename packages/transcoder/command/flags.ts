@@ -155,10 +155,10 @@ function readUrl(name: string, value: string): string {
 }
 
 function readHeader(value: string): [name: string, value: string] {
-  const [, name, content] = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*)$/.exec(value) ?? [];
+  const [, name, content] = /^([!#$%&'*+.^_`|~\w-]+):(.*)$/.exec(value) ?? [];
   if (name === undefined || content === undefined)
     throw new UsageError(`--reflect-header takes a header such as "authorization: Bearer abc", and not "${value}".`);
-  return [name, content];
+  return [name, content.trim()];
 }
 
 function readOrigin(value: string): string {
