@@ -52,9 +52,7 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
   }
 
   #saysClose(head: readonly unknown[]): boolean {
-    const isClose = ([name, value]: [string, unknown]) =>
-      name.toLowerCase() === "connection" && `${value}`.toLowerCase() === "close";
-    return this.getHeader("connection") === "close" || head.some((part) => fieldsIn(part).some(isClose));
+    return isClose(this.getHeader("connection")) || head.some((part) => isFields(part) && isClose(connectionIn(part)));
   }
 
   /** What follows on a connection is not served (RFC 9112, 9.6). Where it has begun, this can't be the last answer. */
@@ -66,8 +64,8 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
       return head;
     }
     this.removeHeader("connection");
-    const isOther = ([name]: [string, unknown]) => name.toLowerCase() !== "connection";
-    return head.map((part) => (isFields(part) ? Object.fromEntries(fieldsIn(part).filter(isOther)) : part));
+    const isOther = ([name]: [string, unknown]) => !isConnection(name);
+    return head.map((part) => (isFields(part) ? Object.fromEntries(Object.entries(part).filter(isOther)) : part));
   }
 
   override end(...last: unknown[]): this {
@@ -104,8 +102,17 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
   }
 }
 
-const isFields = (part: unknown): part is object => typeof part === "object" && part !== null && !Array.isArray(part);
-const fieldsIn = (part: unknown): [string, unknown][] => (isFields(part) ? Object.entries(part) : []);
+const isFields = (part: unknown): part is Record<string, unknown> =>
+  typeof part === "object" && part !== null && !Array.isArray(part);
+const CONNECTION = "connection";
+const isConnection = (name: string): boolean => name.length === CONNECTION.length && name.toLowerCase() === CONNECTION;
+const isClose = (value: unknown): boolean => value !== undefined && `${value}`.toLowerCase() === "close";
+
+/** Every answer passes here, so nothing is made of its fields. */
+function connectionIn(fields: Record<string, unknown>): unknown {
+  for (const name in fields) if (isConnection(name)) return fields[name];
+  return undefined;
+}
 
 /**
  * A response of HTTP/2. By itself Node would reset its stream without an error (RFC 9113, 8.1), and clients such as curl 7.88
