@@ -1,18 +1,9 @@
 /** The details of an error in proto3 JSON, as they stand in a google.rpc.Status. */
 import { create, createRegistry, type DescFile, type Registry, toBinary, toJson } from "@bufbuild/protobuf";
-import {
-  type Any,
-  AnySchema,
-  file_google_protobuf_any,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-} from "@bufbuild/protobuf/wkt";
+import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { ConnectError } from "@connectrpc/connect";
+import { WELL_KNOWN_FILES } from "../contract/well-known-files.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 
 /** One detail: `@type`, and the members of the message. */
@@ -21,17 +12,7 @@ export type DetailJson = Readonly<Record<string, unknown>>;
 /** The types that are written member by member: those of the contract, those of google.rpc, and the well-known ones. */
 export const detailTypes = (files: readonly DescFile[]): Registry => createRegistry(...KNOWN, ...files);
 
-const KNOWN = [
-  file_google_protobuf_any,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-  file_google_rpc_error_details,
-  ViolationsSchema,
-];
+const KNOWN = [...WELL_KNOWN_FILES, file_google_rpc_error_details, ViolationsSchema];
 
 /**
  * Writes a detail. One of a type that the registry lacks, or that does not hold what its type says, is kept as it came:

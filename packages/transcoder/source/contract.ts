@@ -13,17 +13,11 @@ import {
   FileDescriptorProtoSchema,
   type FileDescriptorSet,
   FileDescriptorSetSchema,
-  file_google_protobuf_any,
   file_google_protobuf_api,
   file_google_protobuf_descriptor,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
 } from "@bufbuild/protobuf/wkt";
 import { filesBelow } from "../contract/files.ts";
+import { WELL_KNOWN_FILES } from "../contract/well-known-files.ts";
 import { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
 import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
@@ -45,15 +39,9 @@ export class BrokenContract extends Error {
 /** What every contract may import without bringing it along. */
 const known: ReadonlyMap<string, FileDescriptorProto> = new Map(
   filesBelow([
-    file_google_protobuf_any,
+    ...WELL_KNOWN_FILES,
     file_google_protobuf_api,
     file_google_protobuf_descriptor,
-    file_google_protobuf_duration,
-    file_google_protobuf_empty,
-    file_google_protobuf_field_mask,
-    file_google_protobuf_struct,
-    file_google_protobuf_timestamp,
-    file_google_protobuf_wrappers,
     file_google_api_annotations,
     file_google_api_httpbody,
     file_google_rpc_error_details,
