@@ -15,6 +15,7 @@ import { isGone } from "./node-http.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { requestReader } from "./requests.ts";
 import type { HandlerOptions } from "./routes.ts";
+import { streamEnd } from "./stream-end.ts";
 import { streamFormOf } from "./stream-form.ts";
 import { unreadLimit } from "./unread.ts";
 import { CLOSING, lastWord, writeStream } from "./write-stream.ts";
@@ -40,7 +41,7 @@ const HEADERS = {
  * or when the server closes.
  */
 export function streamHandler(operation: Operation, options: StreamOptions) {
-  const { transport, clock, limits, endOf, callHeaders, metadataFor, streams, last } = options;
+  const { transport, clock, limits, callHeaders, metadataFor, streams, last } = options;
   const method = operation.method as DescMethodStreaming;
   const readRequests = requestReader(operation, options);
   const takesMany = streamsRequests(operation);
@@ -75,13 +76,7 @@ export function streamHandler(operation: Operation, options: StreamOptions) {
     const ownHeaders = callHeaders(request);
     // The caller may have left while it was authorized.
     if (isGone(reply.raw)) return reply.send("");
-    const refused = endOf(request);
-    const signal = refused ? AbortSignal.any([refused, over.signal]) : over.signal;
-    const ended = streams.add(() => over.abort(form.endsInOrder ? undefined : CLOSING));
-    reply.raw.once("close", () => {
-      ended();
-      over.abort();
-    });
+    const signal = streamEnd(over, request, reply, options, form.endsInOrder ? undefined : CLOSING);
     const metadata: ResponseHeaders = {};
     const keep = (header: Headers) => void Object.assign(metadata, metadataFor?.(header));
     const messages = call(request, requests, ownHeaders, signal, keep);

@@ -10,6 +10,7 @@ import { after } from "./after.ts";
 import { isGone } from "./node-http.ts";
 import { requestReader } from "./requests.ts";
 import type { OperationOptions } from "./routes.ts";
+import { streamEnd } from "./stream-end.ts";
 import { CLOSING, lastWord } from "./write-stream.ts";
 
 type Ask = (messages: AsyncIterable<Message>, options: CallOptions) => Promise<Message>;
@@ -18,7 +19,7 @@ type Ask = (messages: AsyncIterable<Message>, options: CallOptions) => Promise<M
  * A stream of requests may take any time, but not be silent for longer than a request may take; nor may the answer to it.
  */
 export function uploadHandler(operation: Operation, options: OperationOptions) {
-  const { transport, limits, endOf, callHeaders, metadataFor, streams } = options;
+  const { transport, limits, callHeaders, metadataFor } = options;
   const { localName } = operation.method as DescMethodClientStreaming;
   const ask = createClient(operation.service, transport)[localName] as unknown as Ask;
   const readRequests = requestReader(operation, options);
@@ -30,13 +31,7 @@ export function uploadHandler(operation: Operation, options: OperationOptions) {
     // The caller may have left while it was authorized.
     if (isGone(reply.raw)) return reply.send("");
     const over = new AbortController();
-    const refused = endOf(request);
-    const signal = refused ? AbortSignal.any([refused, over.signal]) : over.signal;
-    const ended = streams.add(() => over.abort(CLOSING));
-    reply.raw.once("close", () => {
-      ended();
-      over.abort();
-    });
+    const signal = streamEnd(over, request, reply, options, CLOSING);
     let stopClock = after(silenceMs, () => over.abort(TOO_SLOW));
     const progress = (isWhole: boolean) => {
       stopClock();
