@@ -38,6 +38,9 @@ import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
 
+/** What the gateway chooses of the transcoder's options, and the document tells. */
+export const TOLD_CHOICES = { timeoutHeaders: ["X-Server-Timeout"], ignoreUnknown: true } as const;
+
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Of a route that is served whatever host is named: probes ask by whatever address they know. */
@@ -95,9 +98,8 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     codec: "exact",
     jsonNamesOnly: true,
     strict: true,
-    ignoreUnknown: true,
     maskFromBodyOnly: true,
-    timeoutHeaders: ["X-Server-Timeout"],
+    ...TOLD_CHOICES,
     requireContentType: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),
     endOf: ({ ended }) => ended,

@@ -4,7 +4,7 @@ import type { Rate } from "@petstore/runtime/rate";
 import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
-import { API_VERSION } from "./app.ts";
+import { API_VERSION, TOLD_CHOICES } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
 import { ratePolicy } from "./rates/counting.ts";
@@ -40,8 +40,7 @@ export function petstoreDocument({
       url: publicUrl,
       basePath,
       requestMs: limits.requestMs,
-      timeoutHeaders: ["X-Server-Timeout"],
-      ignoreUnknown: true,
+      ...TOLD_CHOICES,
       everywhere: (rate || auth) && { errors: ["RATE_LIMITED"], headers: rateHeaderObjects(rate, auth) },
     },
   );

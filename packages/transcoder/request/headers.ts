@@ -49,3 +49,6 @@ export function operationFor(operation: Operation): (headers: IncomingHttpHeader
   const resumed = { ...operation, requestHeaders };
   return (headers) => (idIn(headers) === "" ? operation : resumed);
 }
+
+/** Whether what is unknown in a request is an error: where it is not ignored, and where the caller prefers it (`Prefer`). */
+export const isStrict = (prefer: Value, ignoreUnknown = false): boolean => !ignoreUnknown || prefersStrict(prefer);

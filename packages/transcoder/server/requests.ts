@@ -8,7 +8,7 @@ import type { Body, Operation } from "../contract/operation.ts";
 import { HttpError, inMessage } from "../errors/http-error.ts";
 import { type BodyTypes, bodyTypesOf, checkUntyped, isLines } from "../policy/media.ts";
 import { bytesReader } from "../request/bytes.ts";
-import { prefersStrict } from "../request/headers.ts";
+import { isStrict } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { splitJson, splitLines } from "../request/split.ts";
 import type { HandlerOptions } from "./routes.ts";
@@ -36,7 +36,7 @@ export function requestReader(operation: Operation, options: HandlerOptions): Re
   const { limits, ignoreUnknown, requireContentType } = options;
   const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
   const read = ({ headers, originalUrl: target }: FastifyRequest, body: Uint8Array | undefined): Message =>
-    readInput({ target, headers, body, strict: !ignoreUnknown || prefersStrict(headers.prefer) });
+    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
   const { body } = operation;
   if (!body || !streamsRequests(operation))
     return oneMessage(operation, read, bodyTypesOf(operation, requireContentType));

@@ -11,7 +11,7 @@ import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, checkUntyped, varyByAccept } from "../policy/media.ts";
-import { prefersStrict } from "../request/headers.ts";
+import { isStrict } from "../request/headers.ts";
 import { inputReader } from "../request/input.ts";
 import { timeoutReader } from "../request/timeout.ts";
 import { type Answer, answerer, asksForOne } from "../response/answer.ts";
@@ -167,7 +167,7 @@ function handlerOf(operation: Operation, options: OperationOptions) {
     if (deadline <= clock()) throw arrivedTooLate();
     const caller = { id: request.id, deadline, limitMs };
     const conditions = conditional && !idFilter ? readConditions(headers) : undefined;
-    const strict = !options.ignoreUnknown || prefersStrict(headers.prefer);
+    const strict = isStrict(headers.prefer, options.ignoreUnknown);
     const prepare = (): MakeCall<Answer> => {
       const message = readInput({ target, headers, body: request.body as Buffer | undefined, strict });
       const ownHeaders = callHeaders(request);
