@@ -31,7 +31,10 @@ interface WithBody {
 }
 
 /** Compiles the reader of an operation's body. @throws HttpError */
-export function bodyReader(operation: Operation, options: BodyOptions): (incoming: WithBody, message: Message) => void {
+export function bodyFieldsReader(
+  operation: Operation,
+  options: BodyOptions,
+): (incoming: WithBody, message: Message) => void {
   const { body } = operation;
   const { maxDepth, jsonNamesOnly = false } = options;
   if (!body) return () => {};

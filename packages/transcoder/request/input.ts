@@ -7,7 +7,7 @@ import { PARTS, type RequestPart, violationError } from "../errors/violations.ts
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
-import { type BodyOptions, bodyReader } from "./body-fields.ts";
+import { type BodyOptions, bodyFieldsReader } from "./body-fields.ts";
 import { splitTarget } from "./head.ts";
 import { idempotencyKey, operationFor, resumeReader } from "./headers.ts";
 import { pathReader } from "./path.ts";
@@ -50,7 +50,7 @@ export function inputReader(operation: Operation, options: InputOptions): (incom
       readQuery(parseQuery(splitTarget(incoming.target).query), message, incoming.strict);
       resume(incoming.headers, message);
     },
-    body: bodyReader(operation, options),
+    body: bodyFieldsReader(operation, options),
   };
   const seenBy = operationFor(operation);
   const violated = ({ headers }: Incoming, message: Message, parts: readonly RequestPart[]) => {

@@ -13,7 +13,7 @@ import type { ResponseHeaders } from "../policy/metadata.ts";
 import { splitTarget } from "../request/head.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
-import { bytesReader } from "./bytes.ts";
+import { answeredBytes } from "./bytes.ts";
 import { fieldWriter, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
@@ -57,7 +57,7 @@ export function answerer(
   // Reads have no replays. For them, a transport that makes its headers on demand need not make them.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
-  const bytesOf = answersBytes(operation) ? bytesReader(operation) : undefined;
+  const bytesOf = answersBytes(operation) ? answeredBytes(operation) : undefined;
   const write = response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);
   const recordOf = (message: Message): Message | undefined => {
     const body = response ? field(message, response.localName) : message;

@@ -12,7 +12,7 @@ export interface Bytes {
 export const ANY_BYTES = "application/octet-stream";
 
 /** Compiles what a response tells: itself, or the field that `response_body` names. What it throws is the service's fault. */
-export function bytesReader({ response }: Pick<Operation, "response">): (response: Message) => Bytes {
+export function answeredBytes({ response }: Pick<Operation, "response">): (response: Message) => Bytes {
   return (message) => {
     if (response && !isFieldSet(message, response)) return { type: ANY_BYTES, data: new Uint8Array() };
     const { contentType, data } = (response ? contentOf(message, response) : message) as unknown as HttpBody;

@@ -7,7 +7,7 @@ import type { Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";
-import { ANY_BYTES, type Bytes, bytesReader } from "../response/bytes.ts";
+import { ANY_BYTES, answeredBytes, type Bytes } from "../response/bytes.ts";
 import { contentOf } from "../response/encode.ts";
 import { eventFormats, eventReader, eventWriter, type StreamEvent } from "../response/events.ts";
 import { jsonReader, messageForms } from "../response/messages.ts";
@@ -63,7 +63,7 @@ const ofMessages = (operation: Operation, codec: Codec, tellUnknown?: TellUnknow
 
 /** One body, of the type that its first part names, with nothing between the parts. Until then there is nothing to begin with. */
 const ofBytes = (operation: Operation): StreamForm<Bytes> => ({
-  read: bytesReader(operation),
+  read: answeredBytes(operation),
   endsInOrder: false,
   choose: () => (_, first) => {
     if (!first) throw LATE;
