@@ -10,7 +10,7 @@ interface Source {
   readonly imports: readonly string[];
 }
 
-const isTest = (path: string) => /\.test\.ts$|\/(fixtures|conformance|example)\/|conformance\.ts$/.test(path);
+const isTest = (path: string) => /\.test\.ts$|\/(fixtures|testdata|conformance|example)\/|conformance\.ts$/.test(path);
 const sources: Source[] = globSync(
   "{packages,processes,services,gateway,launcher,console,examples,doctor}/**/*.{ts,tsx}",
 )

@@ -1,0 +1,115 @@
+/** The ways on which cases run: what stands before the service, and how it is reached. */
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { FileRegistry } from "@bufbuild/protobuf";
+import { createRouterTransport, type Transport } from "@connectrpc/connect";
+import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
+import { fastify } from "fastify";
+import { reflectionOf, serveReflection } from "../../fixtures/reflection.ts";
+import { serverOptions, type TranscoderOptions, transcoder } from "../../index.ts";
+import { type Backend, genericBackend } from "./backend.ts";
+import type { CaseOptions } from "./case.ts";
+import { servicesOf } from "./contract.ts";
+
+/** A gateway before a service. */
+export interface Way {
+  readonly backend: Backend;
+  /** The port of a gateway with these options; opened when it is first asked for. */
+  readonly portFor: (options: CaseOptions) => Promise<number>;
+  readonly close: () => Promise<void>;
+}
+
+export interface WayKind {
+  readonly name: string;
+  /** Whether the way can be told these options. */
+  readonly takes: (options: CaseOptions) => boolean;
+  readonly open: (contract: FileRegistry) => Promise<Way>;
+}
+
+const takesAll = () => true;
+
+/** The service is in the process of the gateway, and is reached without a network. */
+export const IN_PROCESS: WayKind = {
+  name: "in the process",
+  takes: takesAll,
+  async open(contract) {
+    const backend = genericBackend(contract);
+    const gateways = gatewaysOf(contract, createRouterTransport(backend.routes));
+    return { backend, ...gateways };
+  },
+};
+
+/** The service is reached by gRPC over HTTP/2. */
+export const GRPC: WayKind = {
+  name: "over gRPC",
+  takes: takesAll,
+  async open(contract) {
+    const server = await grpcServer(contract);
+    const gateways = gatewaysOf(contract, createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }));
+    return {
+      backend: server.backend,
+      portFor: gateways.portFor,
+      async close() {
+        await gateways.close();
+        await server.close();
+      },
+    };
+  },
+};
+
+/** The generic service as a gRPC server with reflection. */
+export async function grpcServer(contract: FileRegistry) {
+  const { routes, ...backend } = genericBackend(contract);
+  const adapter = connectNodeAdapter({
+    routes(router) {
+      routes(router);
+      serveReflection(
+        router,
+        reflectionOf(() => contract),
+        ["v1"],
+      );
+    },
+  });
+  const server = createServer(adapter);
+  const sessions = new Set<{ destroy: () => void }>();
+  server.on("session", (session) => sessions.add(session));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    backend,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        for (const session of sessions) session.destroy();
+      }),
+  };
+}
+
+/** A gateway of the library for each kind of options. */
+export function gatewaysOf(contract: FileRegistry, transport: Transport): Pick<Way, "portFor" | "close"> {
+  const services = servicesOf(contract).map((desc) => ({ desc, transport }));
+  return onePerOptions(async (options) => {
+    const given: TranscoderOptions = { ...options, services };
+    const app = fastify(serverOptions(given));
+    await app.register(transcoder, given);
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    return { port: (app.server.address() as AddressInfo).port, close: () => app.close() };
+  });
+}
+
+export function onePerOptions(
+  open: (options: CaseOptions) => Promise<{ readonly port: number; readonly close: () => Promise<unknown> }>,
+): Pick<Way, "portFor" | "close"> {
+  const opened = new Map<string, ReturnType<typeof open>>();
+  return {
+    async portFor(options) {
+      const key = JSON.stringify(options);
+      const gateway = opened.get(key) ?? open(options);
+      opened.set(key, gateway);
+      return (await gateway).port;
+    },
+    async close() {
+      for (const gateway of opened.values()) await gateway.then(({ close }) => close());
+    },
+  };
+}
