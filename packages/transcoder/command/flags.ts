@@ -38,7 +38,7 @@ const text = { type: "string" } as const;
 const texts = { type: "string", multiple: true } as const;
 const flag = { type: "boolean" } as const;
 
-const FLAGS = {
+export const FLAGS = {
   reflect: text,
   "reflect-header": texts,
   "descriptor-set": text,

@@ -64,8 +64,10 @@ afterEach(() => {
   for (const each of running) each.kill("SIGKILL");
 });
 
-function start(...args: string[]) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "main.ts"), ...args], {
+const start = (...args: string[]) => startBy([], ...args);
+
+function startBy(nodeOptions: readonly string[], ...args: string[]) {
+  const child = spawn(process.execPath, [...nodeOptions, join(import.meta.dirname, "bin.mjs"), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   running.add(child);
@@ -197,4 +199,13 @@ test("a target that is away, or a contract of which nothing can be served, ends 
 test("it says its version and its flags", async () => {
   expect(await run("--version")).toEqual({ code: 0, text: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   expect((await run("--help")).text).toContain("npx connect-transcoder --reflect http");
+});
+
+test("on a Node that is too old it says which one to install", async () => {
+  const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.2" })';
+  const { ended } = startBy(["--import", old], "--version");
+  expect(await ended).toEqual({
+    code: 1,
+    text: expect.stringMatching(/this is Node 20.20.2, .*npm install node@22\n$/),
+  });
 });

@@ -1,7 +1,6 @@
-#!/usr/bin/env node
 /** `npx connect-transcoder`: an existing gRPC or Connect service as HTTP/JSON. */
-import { readFileSync } from "node:fs";
 import { pino } from "pino";
+import manifest from "../package.json" with { type: "json" };
 import type { Contract } from "../source/contract.ts";
 import { watchContract } from "../source/watch.ts";
 import { readFlags, type Settings, UsageError } from "./flags.ts";
@@ -22,7 +21,7 @@ class Failure extends Error {}
 async function run(args: readonly string[]): Promise<number> {
   const settings = readFlags(args);
   if (settings === "help") say(HELP);
-  else if (settings === "version") say(`${version()}\n`);
+  else if (settings === "version") say(`${manifest.version}\n`);
   else if (settings.check) return check(settings, await contractReader(settings)());
   else return serve(settings);
   return 0;
@@ -103,9 +102,6 @@ function signal(): Promise<void> {
     });
   return promise;
 }
-
-/** From the package.json above this file, wherever that was built to. */
-const version = (): string => JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
 
 try {
   const code = await run(process.argv.slice(2));

@@ -46,5 +46,5 @@ export function emptiness(services: readonly DescService[], { operations, refusa
   const names = services.map(({ typeName }) => typeName).join(", ");
   return names === ""
     ? "Nothing can be served: the contract has no services."
-    : `Nothing can be served: no RPC of ${names} has a google.api.http rule. With --unbound each is POST /package.Service/Method.`;
+    : `Nothing can be served: no RPC of ${names} has a google.api.http rule. With --unbound each is POST /package.Service/Method. If their .proto files do have rules, the server's reflection leaves them out, as Node's @grpc/reflection does: give --descriptor-set FILE.`;
 }
