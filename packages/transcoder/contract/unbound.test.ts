@@ -10,11 +10,14 @@ const files = compileProtos({
     syntax = "proto3";
     package shop.v1;
     import "google/api/annotations.proto";
+    import "google/protobuf/field_mask.proto";
     message Order { int64 number = 1; string by = 2; }
+    message UpdateOrderRequest { Order order = 1; google.protobuf.FieldMask update_mask = 2; }
     service Shop {
       rpc GetOrder(Order) returns (Order) { option (google.api.http) = {get: "/orders/{number}"}; }
       rpc Place(Order) returns (Order);
       rpc Follow(Order) returns (stream Order);
+      rpc UpdateOrder(UpdateOrderRequest) returns (UpdateOrderRequest);
     }`,
 });
 const shop = serviceOf(files, "shop.v1.Shop");
@@ -22,6 +25,7 @@ const shop = serviceOf(files, "shop.v1.Shop");
 const implementation = {
   getOrder: ({ number }: { number: bigint }) => ({ number }),
   place: ({ number, by }: { number: bigint; by: string }) => ({ number: number + 1n, by }),
+  updateOrder: (request: object) => request,
   async *follow({ number }: { number: bigint }) {
     for (const more of [1n, 2n]) yield { number: number + more };
   },
@@ -47,6 +51,16 @@ test("each is a POST to its name, with the whole request as the body", async () 
   expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "OPTIONS, POST"]);
 });
 
+test("an update mask is a member of the body like any other, and not made of what the body names", async () => {
+  server = await serve(shop, implementation as object, { unbound: true, codec: "proto3" });
+  const update = (body: string) => server.call("/shop.v1.Shop/UpdateOrder", post(body));
+  const given = { order: { number: "1", by: "Ann" }, updateMask: "by" };
+  expect((await update(JSON.stringify(given))).record()).toEqual(given);
+  expect((await update('{"order":{"by":"Ann"}}')).record()).toMatchObject({ updateMask: null });
+  const inQuery = await server.call("/shop.v1.Shop/UpdateOrder?updateMask=by", post("{}"));
+  expect([inQuery.status, inQuery.text]).toEqual([400, expect.stringContaining("updateMask: is not known here")]);
+});
+
 test("they are not served unasked", async () => {
   server = await serve(shop, implementation as object);
   expect((await server.call("/shop.v1.Shop/Place", post("{}"))).status).toBe(404);
@@ -55,6 +69,7 @@ test("they are not served unasked", async () => {
     ["getOrder", undefined],
     ["place", true],
     ["follow", true],
+    ["updateOrder", true],
   ]);
 });
 
@@ -62,7 +77,12 @@ test("the document has them", async () => {
   server = await serve(shop, {}, { unbound: true, openApi: { title: "Shop" } });
   const document = (await server.call("/openapi.json")).record() as { paths: Record<string, object> };
   expect((await new Validator().validate(structuredClone(document))).errors).toBeUndefined();
-  expect(Object.keys(document.paths)).toEqual(["/orders/{number}", "/shop.v1.Shop/Place", "/shop.v1.Shop/Follow"]);
+  expect(Object.keys(document.paths)).toEqual([
+    "/orders/{number}",
+    "/shop.v1.Shop/Place",
+    "/shop.v1.Shop/Follow",
+    "/shop.v1.Shop/UpdateOrder",
+  ]);
   expect(document.paths["/shop.v1.Shop/Place"]).toMatchObject({
     post: {
       operationId: "place",
