@@ -98,6 +98,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     codec: "exact",
     jsonNamesOnly: true,
     strict: true,
+    pathFieldsFromPathOnly: true,
     maskFromBodyOnly: true,
     ...TOLD_CHOICES,
     requireContentType: true,

@@ -15,7 +15,7 @@ const readMembers = membersReader(Book.fields);
 
 function read(text: string, { strict = false } = {}): Message & Record<string, unknown> {
   const message = create(Book);
-  readMembers(parseJson(new TextEncoder().encode(text), 16), message, { strict, jsonNamesOnly: false });
+  readMembers(parseJson(new TextEncoder().encode(text), 16), message, { strict, jsonNamesOnly: false, depth: 1 });
   return message as Message & Record<string, unknown>;
 }
 

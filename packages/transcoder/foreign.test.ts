@@ -47,7 +47,8 @@ const implementation = {
 let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   const errors = { catalogue: { reasons, domain: "library" } };
-  server = await serve(service, implementation as never, { basePath: "/api", errors, ignoreUnknown: true });
+  const options = { basePath: "/api", errors, ignoreUnknown: true, pathFieldsFromPathOnly: true };
+  server = await serve(service, implementation as never, options);
 }, 60_000);
 afterAll(() => server.app.close());
 

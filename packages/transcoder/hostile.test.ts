@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
+import { AnySchema, anyPack, EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
 import { filesBelow } from "./contract/files.ts";
@@ -19,11 +20,18 @@ const registry = compileProtos({
     import "google/api/annotations.proto";
     import "google/protobuf/any.proto";
     import "google/protobuf/struct.proto";
+    import "google/protobuf/timestamp.proto";
+    import "google/protobuf/wrappers.proto";
     message Book { string name = 1; string title = 2; }
     message Note {
       google.protobuf.Any any = 1;
       google.protobuf.Value value = 2;
       oneof subject { Book book = 3; string other = 4; }
+      Note note = 5;
+      google.protobuf.Struct data = 6;
+      google.protobuf.Timestamp at = 7;
+      google.protobuf.Int32Value weight = 8;
+      map<string, google.protobuf.Int32Value> weights = 9;
     }
     service Notes {
       rpc Take(Note) returns (Note) { option (google.api.http) = {post: "/notes" body: "*"}; }
@@ -44,25 +52,61 @@ async function start(implementation: object = echo, options: Partial<TranscoderO
 const post = (body: string) =>
   server.call("/notes", { method: "POST", headers: { "content-type": "application/json" }, body });
 
-test("an Any is in ten others at most, for each copies all that is in it", async () => {
+test("no more than a hundred messages are within one another, each Any counted", async () => {
   await start();
   const type = '"@type":"type.googleapis.com/google.protobuf.';
   const nested = (depth: number) => `${`{${type}Any","value":`.repeat(depth)}{${type}Empty"}${"}".repeat(depth)}`;
-  expect((await post(`{"any":${nested(9)}}`)).status).toBe(200);
-  expect(await post(`{"any":${nested(10)}}`).then((answer) => answer.record())).toMatchObject({
+  // The note, the Empty and the Any that holds it are three of them.
+  expect((await post(`{"any":${nested(97)}}`)).text).toBe(`{"any":${nested(97)}}`);
+  await server.app.close();
+  await start(echo, { limits: { jsonDepth: 1000 } });
+  expect(await post(`{"any":${nested(98)}}`).then((answer) => answer.record())).toMatchObject({
     status: 400,
-    message: expect.stringContaining("must not be within 10 others of its kind"),
+    message: expect.stringMatching(/value: is nested too deeply: no more than 100 messages/),
   });
 });
 
 test("a Value that no reader of protobuf takes is the caller's fault", async () => {
   await start();
   const nested = (depth: number) => `{"value":${"[".repeat(depth)}${"]".repeat(depth)}}`;
-  expect((await post(nested(40))).text).toBe(nested(40));
-  expect((await post(nested(41))).record()).toMatchObject({
+  expect((await post(nested(49))).text).toBe(nested(49));
+  expect((await post(nested(50))).record()).toMatchObject({
     status: 400,
-    message: expect.stringContaining("must not be nested deeper than 40"),
+    message: expect.stringContaining("is nested too deeply: no more than 100 messages may be within one another"),
   });
+});
+
+test("nor is there a way around the limit by messages, lists, maps and Values together", async () => {
+  await start(echo, { limits: { jsonDepth: 1000 } });
+  const nested = (notes: number, value: string, more = "") =>
+    `${`{"note":`.repeat(notes - 1)}{"value":${value}${more}}${"}".repeat(notes - 1)}`;
+  const arrays = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+  for (const good of [nested(99, "1"), nested(60, arrays(20)), nested(20, `{"a":${arrays(39)}}`)])
+    expect((await post(good)).text).toBe(good);
+  for (const bad of [nested(100, "1"), nested(61, arrays(20)), nested(20, `{"a":${arrays(40)}}`), nested(101, "1")])
+    expect((await post(bad)).record()).toMatchObject({
+      status: 400,
+      message: expect.stringContaining("is nested too deeply"),
+    });
+  for (const member of ["data", "at", "weight", "weights"]) {
+    const value = { data: "{}", at: '"2020-01-01T00:00:00Z"', weight: "1", weights: '{"a":1}' }[member];
+    const note = (notes: number) => `${`{"note":`.repeat(notes - 1)}{"${member}":${value}}${"}".repeat(notes - 1)}`;
+    expect([member, (await post(note(99))).text]).toEqual([member, note(99)]);
+    expect([member, (await post(note(100))).status]).toEqual([member, 400]);
+  }
+});
+
+test("an answer that is nested too deeply is an INTERNAL error with a line in the log", async () => {
+  let deep = anyPack(EmptySchema, create(EmptySchema));
+  for (let i = 0; i < 100; i++) deep = anyPack(AnySchema, deep);
+  const lines: unknown[] = [];
+  const log = { error: (_: object, line: string) => lines.push(line) };
+  const options = { errors: "status", codec: "proto3" } as const;
+  server = await serve(service, { take: () => ({ any: deep }) } as never, options, async (app) => {
+    app.addHook("onRequest", async (request) => Object.assign(request, { log }));
+  });
+  expect(await post("{}").then((answer) => answer.record())).toMatchObject({ code: 13 });
+  expect(lines).toEqual(["INTERNAL"]);
 });
 
 test("a path and a body may each have a part of the same member of a oneof", async () => {

@@ -10,6 +10,12 @@ const service = serviceOf(
       package values.v1;
       import "buf/validate/validate.proto";
       message Old { required string title = 1; optional Old next = 2; }
+      enum Mood { MOOD_GOOD = 3; MOOD_BAD = 4; }
+      message Presence {
+        optional string text = 1; optional int64 number = 2; optional Mood mood = 3; optional bytes data = 4 [default = "x"];
+        optional Old old = 5; repeated int32 list = 6; oneof choice { string one = 7; } extensions 100 to 110;
+      }
+      extend Presence { optional string note = 100; }
       message Ruled { required string title = 1; optional string mail = 2 [(buf.validate.field).string.email = true]; }`,
     "values.proto": `syntax = "proto3";
       package values.v1;
@@ -25,6 +31,7 @@ const service = serviceOf(
         google.protobuf.Int64Value many = 5; google.protobuf.Struct data = 6; google.protobuf.ListValue list = 7;
       }
       message Held { Old old = 1; Ruled ruled = 2; }
+      message Optional { optional string text = 1; optional google.protobuf.Duration length = 2; }
       message OneMany { google.protobuf.Int64Value many = 1; }
       message OneData { google.protobuf.Struct data = 1; }
       message OneList { google.protobuf.ListValue list = 1; }
@@ -43,6 +50,8 @@ const service = serviceOf(
         rpc EchoValue(google.protobuf.Value) returns (google.protobuf.Value) { option (google.api.http) = {post: "/value" body: "*"}; }
         rpc EchoLong(google.protobuf.Int64Value) returns (google.protobuf.Int64Value) { option (google.api.http) = {post: "/long" body: "*"}; }
         rpc Hold(Held) returns (Held) { option (google.api.http) = {post: "/held" body: "*"}; }
+        rpc EchoPresence(Presence) returns (Presence) { option (google.api.http) = {post: "/presence" body: "*"}; }
+        rpc EchoOptional(Optional) returns (Optional) { option (google.api.http) = {post: "/optional" body: "*"}; }
         rpc Fail(Item) returns (Item) { option (google.api.http) = {post: "/fail" body: "*"}; }
       }`,
   }),
@@ -64,6 +73,8 @@ beforeAll(async () => {
     echoValue: echo,
     echoLong: echo,
     hold: echo,
+    echoPresence: echo,
+    echoOptional: echo,
     fail({ number }: { number: bigint }) {
       if (number === 1n) throw new ConnectError("no", Code.NotFound);
       return { any: { typeUrl: "x/no.Such", value: new Uint8Array() } };
@@ -121,4 +132,22 @@ test("an answer that JSON can't tell is the service's fault", async () => {
   expect(status).toBeGreaterThanOrEqual(500);
   expect(text).not.toContain("no.Such");
   expect((await post("/fail", '{"number":"1"}')).status).toBe(404);
+});
+
+test("what proto2 has not set is null, as grpc-gateway writes it; what proto3 calls optional is absent", async () => {
+  await server.app.close();
+  const echo = (request: unknown) => request;
+  server = await serve(service, { echoPresence: echo, echoOptional: echo } as never, { codec: "proto3" });
+  const unset = { text: null, number: null, mood: null, data: null, old: null, list: [] };
+  expect((await post("/presence", "{}")).record()).toEqual(unset);
+  expect((await post("/presence", JSON.stringify(unset).replace("[]", "null"))).record()).toEqual(unset);
+  const zeros = { text: "", number: "0", mood: "MOOD_GOOD", data: "", one: "", "[values.v1.note]": "" };
+  expect((await post("/presence", JSON.stringify(zeros))).record()).toEqual({ ...unset, ...zeros });
+  expect((await post("/optional", "{}")).text).toBe("{}");
+  await server.app.close();
+  for (const options of [{ codec: "proto3", omitUnpopulated: true }, { codec: "exact" }] as const) {
+    server = await serve(service, { echoPresence: echo } as never, options);
+    expect((await post("/presence", "{}")).text).toBe(options.codec === "exact" ? '{"list":[]}' : "{}");
+    await server.app.close();
+  }
 });

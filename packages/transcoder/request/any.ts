@@ -7,30 +7,25 @@ import { SchemaError, under } from "./schema-error.ts";
 
 const TYPE = "@type";
 
-/** Most within one another: packing each copies all that is within it. */
-const MOST_NESTED = 10;
-
 /**
  * Reads an Any: a message of the type that "@type" names, made of the members beside it, or of the member "value" where that type
- * has a form of its own in JSON. `depth` is in how many others it is; `readMessage` gets one more.
+ * has a form of its own in JSON.
  *
  * @throws SchemaError also for a type that is not in the registry
  */
 export function anyFromJson(
   json: JsonObject,
   registry: Registry,
-  readMessage: (desc: DescMessage, value: JsonValue, depth: number) => Message,
-  depth = 0,
+  readMessage: (desc: DescMessage, value: JsonValue) => Message,
 ): Any {
-  if (depth >= MOST_NESTED) throw new SchemaError(`must not be within ${MOST_NESTED} others of its kind`);
   const any = create(AnySchema);
   if (json.size === 0) return any;
   const typeUrl = json.get(TYPE);
   const desc = under(TYPE, () => typeNamed(typeUrl, registry));
   const members = new Map([...json].filter(([name]) => name !== TYPE));
   const message = hasCustomJsonRepresentation(desc)
-    ? readValue(members, (value) => readMessage(desc, value, depth + 1))
-    : readMessage(desc, members, depth + 1);
+    ? readValue(members, (value) => readMessage(desc, value))
+    : readMessage(desc, members);
   try {
     anyPack(desc, message, any);
   } catch {

@@ -20,8 +20,8 @@ export interface BodyOptions {
   readonly maxDepth: number;
   readonly jsonNamesOnly?: boolean | undefined;
   readonly codec?: Codec | undefined;
-  /** Takes fields that are in the path for unknown ones of a body that is the whole request. By default both have to say the same. */
-  readonly ignoreUnknown?: boolean | undefined;
+  /** Fields that the path fills are unknown in a body that is the whole request. By default it may repeat their values. */
+  readonly pathFieldsFromPathOnly?: boolean | undefined;
 }
 
 interface WithBody {
@@ -46,7 +46,7 @@ export function bodyFieldsReader(
   return ({ body: bytes = EMPTY, strict }, message) => {
     const json = parseJson(bytes, maxDepth);
     try {
-      assign(message, json, { strict, jsonNamesOnly });
+      assign(message, json, { strict, jsonNamesOnly, depth: 1 });
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error;
       throw error.path === ""
@@ -58,11 +58,10 @@ export function bodyFieldsReader(
 
 const EMPTY = new Uint8Array();
 
-/** What the path says of a field counts: the body may leave it out, or say the same. */
+/** A body may leave out a field that the path fills, or repeat its value. */
 function besidePath(operation: Operation, body: Body, options: BodyOptions): Assign {
-  const { ignoreUnknown = false } = options;
   const inBody = operation.params.filter((path) =>
-    body.kind === "all" ? path.length > 1 || !ignoreUnknown : path[0] === body.field,
+    body.kind === "all" ? path.length > 1 || !options.pathFieldsFromPathOnly : path[0] === body.field,
   );
   const own = body.kind === "all" ? { ...body, fields: [...body.fields, ...namedIn(inBody)] } : body;
   const assign = bodyAssigner(operation, own, options);
@@ -74,8 +73,8 @@ function besidePath(operation: Operation, body: Body, options: BodyOptions): Ass
       const shown = jsonPath((body.kind === "field" ? path.slice(1) : path) as unknown as FieldPath);
       const other = keptOut(message, path);
       if (other) throw new SchemaError("must not be given together with another field of its oneof").under(shown);
-      if (!ignoreUnknown && differs(message, path, given[i]))
-        throw new SchemaError("is another one in the path: leave it out, or say the same").under(shown);
+      if (differs(message, path, given[i]))
+        throw new SchemaError("differs from the value in the path: leave it out, or say the same").under(shown);
       assignAt(message, path, given[i]);
     }
   };
@@ -133,7 +132,7 @@ function resourceAssigner({ record }: Operation, resource: Resource, codec: Code
     const other = keptOut(message, [resource]);
     if (other) throw new SchemaError("must not be given together with another field of its oneof");
     const value = create(resource.message);
-    read(json, value, { ...handling, isPatch: true });
+    read(json, value, { ...handling, isPatch: true, depth: 2 });
     assignAt(message, [resource], value);
     fillMask(message, json);
   };

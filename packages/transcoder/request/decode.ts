@@ -4,12 +4,13 @@ import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/p
 import { type Codec, EXACT } from "../contract/codec.ts";
 import { isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { MOST_NESTED } from "../contract/nesting.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { keyRules, valueRules } from "../validation/range.ts";
 import { anyFromJson } from "./any.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
-import { givenAs, SchemaError, under } from "./schema-error.ts";
+import { givenAs, SchemaError, tooDeep, under } from "./schema-error.ts";
 import { dynamicFromJson, isDynamic, structFromJson } from "./struct.ts";
 import { holding, isUnwrapped } from "./text.ts";
 import { hasTextForm, messageFromText } from "./well-known.ts";
@@ -21,8 +22,8 @@ export interface Handling {
   readonly jsonNamesOnly: boolean;
   /** The object is a merge patch (RFC 7396): null on a clearable field leaves it absent. */
   readonly isPatch?: boolean;
-  /** In how many values of google.protobuf.Any the object is. */
-  readonly anyDepth?: number;
+  /** Counts the message that is being read, and those that hold it. After an error it is wrong. */
+  depth: number;
 }
 
 type Read = (value: JsonValue, handling: Handling) => unknown;
@@ -146,6 +147,17 @@ const notNull =
     return read(value, handling);
   };
 
+/** Counts a message within another. */
+const counted =
+  (read: Read): Read =>
+  (value, handling) => {
+    if (handling.depth === MOST_NESTED) throw tooDeep();
+    handling.depth++;
+    const message = read(value, handling);
+    handling.depth--;
+    return message;
+  };
+
 /** Compiles the reader of what a field holds, of a list or map of an item. */
 function valueReader(field: DescField, codec: Codec, output: DescMessage | undefined): Read {
   const { message, enum: enumeration, scalar } = field;
@@ -154,13 +166,14 @@ function valueReader(field: DescField, codec: Codec, output: DescMessage | undef
     return enumeration.typeName === NULL_VALUE ? read : notNull(read);
   }
   if (!message) return notNull(holding(field, scalarFromJson(scalar, valueRules(field), codec)));
-  if (message.typeName === VALUE) return messageReader(message, codec);
+  if (message.typeName === VALUE) return counted(messageReader(message, codec));
   if (isWrapperDesc(message)) {
-    const read = notNull(scalarFromJson(message.fields[0].scalar, valueRules(field), codec));
+    const read = counted(notNull(scalarFromJson(message.fields[0].scalar, valueRules(field), codec)));
     return isUnwrapped(field) ? read : (value, handling) => create(message, { value: read(value, handling) } as never);
   }
-  if (message.typeName === StructSchema.typeName && field.parent?.typeName !== VALUE) return notNull(structFromJson);
-  return notNull(messageReader(message, codec, output));
+  if (message.typeName === StructSchema.typeName && field.parent?.typeName !== VALUE)
+    return counted(notNull((value, { depth }) => structFromJson(value, depth)));
+  return counted(notNull(messageReader(message, codec, output)));
 }
 
 /** By the codec, the message that is read, then by the one that is shown. */
@@ -189,14 +202,13 @@ function ownReader(desc: DescMessage, codec: Codec, output: DescMessage): Read {
 
 function wellKnownReader(desc: DescMessage, codec: Codec): Read | undefined {
   if (hasTextForm(desc)) return messageFromText(desc, true);
-  if (isDynamic(desc)) return (value) => dynamicFromJson(desc, value);
+  if (isDynamic(desc)) return (value, { depth }) => dynamicFromJson(desc, value, depth);
   if (desc.typeName === AnySchema.typeName)
     return (value, handling) =>
       anyFromJson(
         objectOf(value),
         codec.registry(),
-        (type, content, anyDepth) => messageReader(type, codec)(content, { ...handling, anyDepth }) as Message,
-        handling.anyDepth,
+        (type, content) => counted(messageReader(type, codec))(content, handling) as Message,
       );
   if (!isWrapperDesc(desc)) return undefined;
   const read = notNull(scalarFromJson(desc.fields[0].scalar, undefined, codec));

@@ -209,18 +209,30 @@ describe("fields given twice", () => {
     ["/put/a?id=b", "{}", { id: "a", book: {} }],
     ["/send/a", '{"kind":1}', { id: "a", kind: "KIND_NOVEL" }],
     ["/send/a", '{"id":"a"}', { id: "a" }],
-    ["/send/a", '{"id":"b"}', "VALIDATION_FAILED id: is another one in the path: leave it out, or say the same"],
+    [
+      "/send/a",
+      '{"id":"b"}',
+      "VALIDATION_FAILED id: differs from the value in the path: leave it out, or say the same",
+    ],
     ["/send/a?kind=1", "{}", "UNKNOWN_FIELD kind: is not known here"],
     ["/send/a?id=b", "{}", { id: "a" }],
   ])("parameters beside a body: %s %s", (target, body, result) => {
     expect(problem(target, { body })).toEqual(result);
   });
 
-  test("with ignoreUnknown what is given again is unknown, and so an error under strict handling", () => {
-    const ignoreUnknown = true;
-    expect(read("/send/a?id=c", { body: '{"id":"b"}', strict: false, ignoreUnknown })).toEqual({ id: "a" });
-    expect(problem("/send/a?id=a", { ignoreUnknown })).toBe("UNKNOWN_FIELD id: is not known here");
-    expect(problem("/send/a", { body: '{"id":"a"}', ignoreUnknown })).toBe("UNKNOWN_FIELD id: is not known here");
+  test("what is unknown may be ignored, but never that path and body differ", () => {
+    const given = { strict: false, body: '{"id":"b","unknown":1}' };
+    expect(problem("/send/a", given)).toContain("id: differs from the value in the path");
+    expect(problem("/send/a?id=c&unknown=1", { ...given, body: '{"id":"a","unknown":1}' })).toEqual({ id: "a" });
+  });
+
+  test("with pathFieldsFromPathOnly they are unknown elsewhere: ignored, or an error under strict handling", () => {
+    const pathFieldsFromPathOnly = true;
+    expect(read("/send/a?id=c", { body: '{"id":"b"}', strict: false, pathFieldsFromPathOnly })).toEqual({ id: "a" });
+    expect(problem("/send/a?id=a", { pathFieldsFromPathOnly })).toBe("UNKNOWN_FIELD id: is not known here");
+    expect(problem("/send/a", { body: '{"id":"a"}', pathFieldsFromPathOnly })).toBe(
+      "UNKNOWN_FIELD id: is not known here",
+    );
   });
 });
 

@@ -46,9 +46,9 @@ export type ReadQuery = (parameters: Parameters, target: Message, strict: boolea
 export interface QueryOptions {
   readonly jsonNamesOnly?: boolean | undefined;
   readonly codec?: Codec | undefined;
-  /** Takes what is in the path for unknown, as everything that is given twice. By default such a parameter is left aside. */
-  readonly ignoreUnknown?: boolean | undefined;
-  /** Takes the update mask of a PUT or PATCH for unknown. */
+  /** Fields that the path fills are unknown parameters. By default the path counts, and the parameter is left aside. */
+  readonly pathFieldsFromPathOnly?: boolean | undefined;
+  /** The update mask of a PUT or PATCH is an unknown parameter. */
   readonly maskFromBodyOnly?: boolean | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface QueryOptions {
  */
 export function queryReader(operation: Operation, options: QueryOptions = {}): ReadQuery {
   const { query, paging, stream, maskParameter } = operation;
-  const { jsonNamesOnly, codec = EXACT, ignoreUnknown = false, maskFromBodyOnly = false } = options;
+  const { jsonNamesOnly, codec = EXACT, pathFieldsFromPathOnly = false, maskFromBodyOnly = false } = options;
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
   const mask = maskParameter && !maskFromBodyOnly ? [maskParameter] : [];
   const find = parameterFinder({ ...operation, query: [...query, ...mask] }, jsonNamesOnly);
@@ -67,7 +67,7 @@ export function queryReader(operation: Operation, options: QueryOptions = {}): R
     const seen = new Map<string, string>();
     for (const [name, value] of parameters) {
       const found = find(name);
-      if (!found || (found.isInPath && ignoreUnknown)) {
+      if (!found || (found.isInPath && pathFieldsFromPathOnly)) {
         if (strict) throw fieldError("UNKNOWN_FIELD", excerpt(name), "is not known here");
         continue;
       }

@@ -1,3 +1,5 @@
+import { MOST_NESTED } from "../contract/nesting.ts";
+
 type SchemaErrorCode = "VALIDATION_FAILED" | "UNKNOWN_FIELD" | "MALFORMED_JSON";
 
 /** A value that its field does not allow. On the way up, each value that contains it adds its own step to the path. */
@@ -36,6 +38,9 @@ export function under<T>(step: string, read: () => T): T {
     throw error instanceof SchemaError ? error.under(step) : error;
   }
 }
+
+export const tooDeep = () =>
+  new SchemaError(`is nested too deeply: no more than ${MOST_NESTED} messages may be within one another`);
 
 /** What is wrong with a name of a field that is also given by another of its names. */
 export const givenAs = (other: string): string => `is another name of ${other}, which is given too`;

@@ -15,9 +15,11 @@ import {
   StructSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { type Codec, EXACT } from "../contract/codec.ts";
 import { enumTexts, fullEnumTexts, hasZeroName, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
+import { MOST_NESTED } from "../contract/nesting.ts";
 import { isUnwrapped } from "../request/text.ts";
 import { anyWriter } from "./any.ts";
 import { extensionsIn, isExtendable } from "./extensions.ts";
@@ -32,7 +34,32 @@ interface Around {
   readonly codec: Codec;
   readonly tellUnknown: TellUnknown | undefined;
   readonly compiled: Map<DescMessage, Write>;
+  /** Counts the object that is being written, and those that hold it. */
+  depth: number;
 }
+
+/** Compiles a writer, and counts anew each time that it writes: an error may have left the count behind. */
+function counting<V>(
+  codec: Codec,
+  tellUnknown: TellUnknown | undefined,
+  compile: (around: Around) => (value: V) => string,
+) {
+  const around: Around = { codec, tellUnknown, compiled: new Map(), depth: 0 };
+  const write = compile(around);
+  return (value: V): string => {
+    around.depth = 0;
+    return write(value);
+  };
+}
+
+/** With a cause, so that it is not taken for an error of the service's own. */
+const TOO_DEEP = new ConnectError(
+  `the answer has more than ${MOST_NESTED} messages within one another`,
+  Code.Internal,
+  undefined,
+  undefined,
+  new RangeError("nested too deeply"),
+);
 
 /** Compiles the writer of a whole message. */
 export const messageWriter = (
@@ -40,17 +67,18 @@ export const messageWriter = (
   codec = EXACT,
   tellUnknown?: TellUnknown,
 ): ((message: Message) => string) =>
-  compileMessage(desc, { codec, tellUnknown, compiled: new Map() }) as (message: Message) => string;
+  counting(codec, tellUnknown, (around) => compileMessage(desc, around) as (message: Message) => string);
 
 /** Compiles the writer of one field of a message, as in `response_body`. */
 export const fieldWriter = (
   field: DescField,
   codec = EXACT,
   tellUnknown?: TellUnknown,
-): ((message: Message) => string) => {
-  const write = containerWriter(field, { codec, tellUnknown, compiled: new Map() });
-  return (message) => (hasValue(message, field, codec) ? write(contentOf(message, field)) : emptyOf(field));
-};
+): ((message: Message) => string) =>
+  counting(codec, tellUnknown, (around) => {
+    const write = containerWriter(field, around);
+    return (message) => (hasValue(message, field, codec) ? write(contentOf(message, field)) : emptyOf(field));
+  });
 
 /** What is answered where the field of `response_body` was not sent. */
 const emptyOf = ({ message, fieldKind }: DescField): string =>
@@ -86,8 +114,19 @@ function wrapperWriter(desc: DescMessage, around: Around): Write | undefined {
 
 const anyIn = (desc: DescMessage, around: Around): Write | undefined =>
   desc.typeName === AnySchema.typeName
-    ? anyWriter(around.codec.registry, (type) => compileMessage(type, around) as (message: Message) => string)
+    ? anyWriter(around.codec.registry, (type) => compileNested(type, around))
     : undefined;
+
+/** Counts the Any. Each is unpacked by itself, so that no limit of the binary form counts all that are within one another. */
+function compileNested(desc: DescMessage, around: Around): (message: Message) => string {
+  const write = compileMessage(desc, around);
+  return (message) => {
+    if (++around.depth > MOST_NESTED) throw TOO_DEEP;
+    const text = write(message as never);
+    around.depth--;
+    return text;
+  };
+}
 
 interface Member {
   readonly field: DescField;
@@ -103,6 +142,7 @@ function objectWriter(desc: DescMessage, around: Around): Write {
   let members: readonly Member[] | undefined;
   const writeExtensions = isExtendable(desc) ? extensionWriter(desc, around) : undefined;
   const writer = (message: Message) => {
+    if (++around.depth > MOST_NESTED) throw TOO_DEEP;
     // Compiled late, because a message may contain itself. Fields that travel as headers are no members.
     members ??= desc.fields.filter((field) => headerOf(field) === "").map((field) => memberOf(field, around));
     let text = "";
@@ -112,6 +152,7 @@ function objectWriter(desc: DescMessage, around: Around): Write {
         text += `${text === "" ? "" : ","}${head}${write(contentOf(message, field))}`;
       } else if (isNullable) text += `${text === "" ? "" : ","}${head}null`;
     if (writeExtensions) text += writeExtensions(message, text === "");
+    around.depth--;
     return `{${text}}`;
   };
   return writer as Write;
@@ -124,9 +165,12 @@ const memberOf = (field: DescField, around: Around): Member => ({
   isNullable: isNullable(field, around.codec),
 });
 
-/** Whether null is written for a field that is unset: a message, if it is no alternative to others. As grpc-gateway does. */
-export const isNullable = ({ fieldKind, oneof, proto }: DescField, { nullIsUnset, omitUnpopulated }: Codec): boolean =>
-  nullIsUnset && !omitUnpopulated && fieldKind === "message" && !oneof && !proto.proto3Optional;
+/**
+ * Whether null is written for a field that is unset: a message, or any field that has presence by itself, as in proto2. As
+ * grpc-gateway does, not for one in a oneof, and not where proto3 says `optional`.
+ */
+export const isNullable = ({ presence, oneof, proto }: DescField, { nullIsUnset, omitUnpopulated }: Codec): boolean =>
+  nullIsUnset && !omitUnpopulated && presence !== FeatureSet_FieldPresence.IMPLICIT && !oneof && !proto.proto3Optional;
 
 function extensionWriter(desc: DescMessage, around: Around): (message: Message, isFirst: boolean) => string {
   return (message, isFirst) => {

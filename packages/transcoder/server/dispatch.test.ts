@@ -156,13 +156,13 @@ describe("paths", () => {
     expect(told((await call("/v1/books/1", json("PUT", { title: "Two" }))).text)).toMatchObject({ book: one });
     expect((await call("/v1/books/2", json("PUT", one))).record()).toMatchObject({
       status: 400,
-      message: "name: is another one in the path: leave it out, or say the same",
+      message: "name: differs from the value in the path: leave it out, or say the same",
     });
     const whole = json("PUT", { book: { title: "Two" }, number: 3 });
     expect(told((await call("/v2/one", whole)).text)).toMatchObject({ book: { name: "one" }, number: "3" });
     expect((await call("/v2/one", json("PUT", { book: one }))).record()).toHaveProperty(
       "message",
-      "book.name: is another one in the path: leave it out, or say the same",
+      "book.name: differs from the value in the path: leave it out, or say the same",
     );
   });
 });

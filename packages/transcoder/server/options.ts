@@ -57,6 +57,11 @@ export interface TranscoderOptions extends ServerOptions, MetadataOptions, Surve
    */
   readonly ignoreUnknown?: boolean | undefined;
   /**
+   * Takes fields that the path fills for unknown in the query, and in a body that is the whole request. By default the query's
+   * value is left aside, and the body's has to be the same.
+   */
+  readonly pathFieldsFromPathOnly?: boolean | undefined;
+  /**
    * Takes `updateMask` in the query of a PUT or PATCH for unknown. By default it says what is changed, whatever the body names, and
    * the service judges it.
    */
@@ -137,6 +142,7 @@ export const transcoderDefaults = (given: TranscoderOptions) => ({
   basePath: given.basePath ?? "",
   jsonNamesOnly: given.jsonNamesOnly ?? false,
   ignoreUnknown: given.ignoreUnknown ?? false,
+  pathFieldsFromPathOnly: given.pathFieldsFromPathOnly ?? false,
   maskFromBodyOnly: given.maskFromBodyOnly ?? false,
   timeoutHeaders: given.timeoutHeaders ?? TIMEOUT_HEADERS,
   requireContentType: given.requireContentType ?? false,

@@ -35,6 +35,7 @@ function read(desc: DescMessage, json: string) {
   membersReader(desc.fields)(parseJson(new TextEncoder().encode(json), 16), message, {
     strict: true,
     jsonNamesOnly: true,
+    depth: 1,
   });
   return message;
 }
