@@ -3,7 +3,7 @@
  * own, `gatewayConfig` builds the configuration and checks what concerns several variables together.
  */
 
-import { MAX_MESSAGE_BYTES } from "@petstore/rpc/server/message-limit";
+import { MAX_MESSAGE_BYTES } from "@petstore/rpc/http/limits";
 import {
   ConfigError,
   duration,

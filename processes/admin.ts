@@ -9,8 +9,7 @@ import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
 import { listen } from "@petstore/rpc/http/listen";
 import { ConfigError } from "@petstore/runtime/environment";
 import type { Logger } from "@petstore/runtime/log";
-import { readBody } from "connect-transcoder/request/body";
-import { splitTarget } from "connect-transcoder/request/head";
+import { readBody, splitTarget } from "connect-transcoder/http";
 import type { ProcessConfig } from "./config.ts";
 import { adminListenAdvice } from "./listen-advice.ts";
 

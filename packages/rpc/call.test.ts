@@ -1,4 +1,4 @@
-import { REQUEST_ID_HEADER } from "connect-transcoder/request/request-id";
+import { REQUEST_ID_HEADER } from "connect-transcoder/request-id";
 import { expect, test } from "vitest";
 import { CALLER_HEADER, outgoing } from "./call.ts";
 import { DeadlineExpired } from "./errors/translate.ts";

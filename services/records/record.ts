@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import * as s from "@petstore/store/document-schema";
 import { type Decide, type Doc, type Infer, keep, put } from "@petstore/store/port";
 import { readTraceparent, type TraceContext } from "@petstore/trace/context";
-import { weakTagAdvice } from "connect-transcoder/policy/weak-tags";
+import { weakTagAdvice } from "connect-transcoder/http";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { DomainError } from "./errors.ts";
 

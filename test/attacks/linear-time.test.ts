@@ -5,8 +5,8 @@
 import { globSync, readFileSync } from "node:fs";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Operation, operationsOf, splitTarget } from "connect-transcoder";
-import { excerpt } from "connect-transcoder/validation/excerpt";
-import { validate } from "connect-transcoder/validation/validate";
+import { excerpt } from "connect-transcoder/excerpt";
+import { validate } from "connect-transcoder/validation";
 import { analyse } from "scslre";
 import { describe, expect, test } from "vitest";
 import { parseAst } from "vitest/node";

@@ -1,7 +1,7 @@
 /** Checks what must be true of every answer, whatever was sent. Each function throws a Find if it is not. */
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { reasonsOf } from "connect-transcoder/errors/reasons";
+import { reasonsOf } from "connect-transcoder/errors";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { codeName } from "../api/cases/case.ts";
 import { innerWorkings } from "../harness/inner-workings.ts";

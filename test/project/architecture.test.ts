@@ -11,6 +11,11 @@ interface Source {
 }
 
 const isTest = (path: string) => /\.test\.ts$|\/(fixtures|testdata|conformance|example)\/|conformance\.ts$/.test(path);
+const transcoder = JSON.parse(readFileSync("packages/transcoder/package.json", "utf8"));
+const exported: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries<string>(transcoder.exports).map(([name, file]) => [name, `packages/transcoder/${file.slice(2, -3)}`]),
+);
+
 const sources: Source[] = globSync(
   "{packages,processes,services,gateway,launcher,console,examples,doctor}/**/*.{ts,tsx}",
 )
@@ -29,7 +34,10 @@ function resolve(from: string, name: string): string {
   if (name.startsWith(".")) return normalize(join(dirname(from), name));
   const ours = name
     .replace(/^@petstore\//, "packages/")
-    .replace(/^connect-transcoder$/, "packages/transcoder/index")
+    .replace(
+      /^connect-transcoder(?:\/(?!gen\/).+)?$/,
+      (name) => exported[name.replace("connect-transcoder", ".")] ?? name,
+    )
     .replace(/^connect-transcoder\//, "packages/transcoder/")
     .replace(/\.js$/, "");
   return ours.startsWith("packages/")

@@ -1,9 +1,9 @@
 /** The errors of one system: their reasons, the gRPC code of each, and their domain (google.rpc.ErrorInfo, AIP-193). */
 import type { DescEnum, DescEnumValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { codeNamed } from "connect-transcoder/errors/reasons";
+import { codeNamed } from "connect-transcoder/errors";
+import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/excerpt";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
-import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
 
 /** Reasons that this package itself uses. */
 const ownReasons = [

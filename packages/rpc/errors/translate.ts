@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { FieldPathElementSchema, ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { firstOf, joinFirst } from "connect-transcoder/validation/excerpt";
-import { type Violation, violationsToProto } from "connect-transcoder/validation/violation";
+import { firstOf, joinFirst } from "connect-transcoder/excerpt";
+import { type Violation, violationsToProto } from "connect-transcoder/validation";
 import { type ErrorCatalogue, RpcError } from "./catalogue.ts";
 import { DomainError } from "./domain-error.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";
-import { excerpt } from "connect-transcoder/validation/excerpt";
+import { excerpt } from "connect-transcoder/excerpt";
 import { hostInUrl, hostOfUrl } from "./address.ts";
 
 /** Returns why a request is refused, as words that follow "Host: "; undefined if it is allowed. */

@@ -1,6 +1,6 @@
 /** The host in the headers of a request, for code that builds a URL from it, as Connect does. */
 import type { IncomingMessage } from "node:http";
-import { hostInTarget, withBrackets } from "connect-transcoder/request/head";
+import { hostInTarget, withBrackets } from "connect-transcoder/http";
 
 /**
  * Puts in place the host that counts: that of the target, if it names one (RFC 9112 section 3.2.2); one where HTTP/1.0 leaves

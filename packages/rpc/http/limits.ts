@@ -22,6 +22,9 @@ export interface OnePortLimits extends ConnectionLimits, UnreadLimits, SessionLi
   readonly peerStreams: number;
 }
 
+/** Largest message of any RPC, in either direction and also after decompression. */
+export const MAX_MESSAGE_BYTES = 1024 * 1024;
+
 export const defaultLimits: OnePortLimits = {
   connections: 1000,
   connectionsPerAddress: 500,

@@ -14,7 +14,7 @@ import {
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Logger } from "@petstore/runtime/log";
-import { NO_PROXY } from "connect-transcoder/server/node-http";
+import { NO_PROXY } from "connect-transcoder/http";
 import { type Port, ports } from "./closing.ts";
 import { connectionOf, createConnections } from "./connections.ts";
 import { mendHost } from "./host.ts";

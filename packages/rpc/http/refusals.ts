@@ -3,7 +3,7 @@
  * that it does not know, or without memory.
  */
 import type { IncomingMessage } from "node:http";
-import { hostProblem, transferProblem } from "connect-transcoder/request/head";
+import { hostProblem, transferProblem } from "connect-transcoder/http";
 import type { HostCheck } from "./allowed-hosts.ts";
 import type { Handler } from "./one-port.ts";
 import { answerPlainly, inWords } from "./plain-answer.ts";

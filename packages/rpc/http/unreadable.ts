@@ -1,6 +1,6 @@
 /** What a client is told whose request can't be read. There is only a socket, or a stream of HTTP/2. */
 import type { Socket } from "node:net";
-import { NO_PROXY, writeResponse } from "connect-transcoder/server/node-http";
+import { NO_PROXY, writeResponse } from "connect-transcoder/http";
 import { connectionOn, owesAnswers } from "./connections.ts";
 import { isAnswered } from "./lingering.ts";
 

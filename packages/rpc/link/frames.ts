@@ -12,7 +12,8 @@ import {
 } from "@bufbuild/protobuf";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { type AnswerSchema, type CallSchema, LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
-import { MAX_MESSAGE_BYTES, PREFIX_BYTES } from "../server/message-limit.ts";
+import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
+import { PREFIX_BYTES } from "../server/message-limit.ts";
 
 /** The version of the protocol on a link. */
 export const LINK_VERSION = 1;

@@ -6,8 +6,8 @@ import { reasonOf } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { DomainError } from "../errors/domain-error.ts";
 import { ask, askAll, failures, openTo, startLinked, startService, watchRequests } from "../fixtures/linked.ts";
+import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import { implement } from "../server/handlers.ts";
-import { MAX_MESSAGE_BYTES } from "../server/message-limit.ts";
 
 describe("calls", () => {
   test("go over one stream, those of one tick and later ones, and each gets its own answer", async () => {

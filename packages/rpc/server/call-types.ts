@@ -5,8 +5,8 @@
 import type { IncomingMessage } from "node:http";
 import type { MIMEType } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { isUtf8, parseType } from "connect-transcoder/policy/media";
-import { excerpt } from "connect-transcoder/validation/excerpt";
+import { excerpt } from "connect-transcoder/excerpt";
+import { isUtf8, parseType } from "connect-transcoder/http";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import type { PlainAnswer } from "../http/plain-answer.ts";
 import { errorAnswer, unaryErrorAnswer } from "./error-answer.ts";

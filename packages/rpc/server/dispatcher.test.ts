@@ -3,7 +3,7 @@ import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/valid
 import { Code, ConnectError } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { Full, Overloaded, Unavailable } from "@petstore/store/port";
-import { validate } from "connect-transcoder/validation/validate";
+import { validate } from "connect-transcoder/validation";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";

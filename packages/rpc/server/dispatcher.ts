@@ -13,7 +13,7 @@ import {
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Clock, Runtime } from "@petstore/runtime/clock";
 import type { Tracing } from "@petstore/trace/tracing";
-import { prepareValidation } from "connect-transcoder/validation/validate";
+import { prepareValidation } from "connect-transcoder/validation";
 import { createAdmission } from "../admission/admission.ts";
 import { createShedLog } from "../admission/shed-log.ts";
 import { NO_ROOM } from "../admission/transport.ts";

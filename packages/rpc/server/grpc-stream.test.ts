@@ -15,10 +15,11 @@ import { DomainError } from "../errors/domain-error.ts";
 import { NOT_BEGUN, outOfTime } from "../errors/translate.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
+import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import { knownFields, limitedCompressions } from "./connect-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { envelopeOf } from "./grpc-stream.ts";
-import { limitCall, MAX_MESSAGE_BYTES } from "./message-limit.ts";
+import { limitCall } from "./message-limit.ts";
 
 type Fields = Readonly<Record<string, string>>;
 interface Asked {

@@ -27,11 +27,12 @@ import {
   parseTimeout,
   setTrailerStatus,
 } from "@connectrpc/connect/protocol-grpc";
-import { isGone } from "connect-transcoder/server/node-http";
+import { isGone } from "connect-transcoder/http";
+import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import { knownFields } from "./connect-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { dropEndlessTimeout } from "./endless-timeouts.ts";
-import { MAX_MESSAGE_BYTES, PREFIX_BYTES, readMessage } from "./message-limit.ts";
+import { PREFIX_BYTES, readMessage } from "./message-limit.ts";
 import type { Caller } from "./routes.ts";
 import { sayable } from "./unreadable-message.ts";
 

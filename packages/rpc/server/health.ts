@@ -1,7 +1,7 @@
 /** grpc.health.v1: whether this process, and each of its services, takes calls. */
 import { EventEmitter, on } from "node:events";
 import { Code } from "@connectrpc/connect";
-import { excerpt } from "connect-transcoder/validation/excerpt";
+import { excerpt } from "connect-transcoder/excerpt";
 import { RpcError } from "../errors/catalogue.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { type Implementation, implement } from "./handlers.ts";

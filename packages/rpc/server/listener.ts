@@ -4,7 +4,7 @@ import { createContextValues } from "@connectrpc/connect";
 import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
-import { splitTarget } from "connect-transcoder/request/head";
+import { splitTarget } from "connect-transcoder/http";
 import { keepRepeated } from "../auth/credentials.ts";
 import type { CallerAddress } from "../http/caller-address.ts";
 import { isProven } from "../http/connections.ts";

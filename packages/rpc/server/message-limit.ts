@@ -4,12 +4,9 @@ import type { Readable } from "node:stream";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { readBody } from "connect-transcoder/request/body";
+import { readBody } from "connect-transcoder/http";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 import { growRequest, TOO_MANY_UNDER_WAY } from "../http/request-budget.ts";
-
-/** Largest message of any RPC, in either direction and also after decompression. */
-export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 /** In gRPC, gRPC-Web and streaming Connect, each message follows one byte of flags and four bytes of its length. */
 export const PREFIX_BYTES = 5;

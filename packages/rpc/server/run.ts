@@ -4,7 +4,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { Code } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
-import { validate } from "connect-transcoder/validation/validate";
+import { validate } from "connect-transcoder/validation";
 import type { Admission } from "../admission/admission.ts";
 import { type CallContext, openCall, type Principal } from "../call.ts";
 import type { CallEnded } from "../call-ended.ts";

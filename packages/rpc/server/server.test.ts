@@ -21,11 +21,10 @@ import { envelope } from "../fixtures/envelope.ts";
 import { END_HEADERS, type Field, FrameType, frame, headers, rawHttp2 } from "../fixtures/frames.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
-import { defaultLimits, type OnePortLimits } from "../http/limits.ts";
+import { defaultLimits, MAX_MESSAGE_BYTES, type OnePortLimits } from "../http/limits.ts";
 import { REQUEST_BYTES } from "../http/request-budget.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { createHealth } from "./health.ts";
-import { MAX_MESSAGE_BYTES } from "./message-limit.ts";
 import { type RpcServer, startRpcServer } from "./server.ts";
 
 let handle: (name: string, request: CreateCategoryRequest) => Promise<string>;

@@ -11,8 +11,8 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
-import { isCharset } from "connect-transcoder/policy/media";
-import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/validation/excerpt";
+import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/excerpt";
+import { isCharset } from "connect-transcoder/http";
 import type { ErrorCatalogue } from "../errors/catalogue.ts";
 
 /** Whether the message of a call was decoded: later errors are not about decoding. */

@@ -1,7 +1,7 @@
 /** Bodies and answers that are not one message. */
 import { expect, test } from "vitest";
-import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
+import { filesBelow } from "../descriptors.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 

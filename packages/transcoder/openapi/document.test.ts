@@ -1,7 +1,7 @@
 /** What the document says of a contract that it does not know. */
 import { expect, test } from "vitest";
-import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
+import { filesBelow } from "../descriptors.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 

@@ -1,8 +1,8 @@
 /** What contracts call their own, where the document, or another part of a contract, has that name too. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
+import { filesBelow } from "../descriptors.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 import { createSchemas } from "./schemas.ts";

@@ -1,8 +1,8 @@
 /** How a document tells of paths and verbs that OpenAPI 3.1 has no words for. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
-import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
+import { filesBelow } from "../descriptors.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 

@@ -1,8 +1,8 @@
 /** Texts of a contract end up in the source of clients that others generate: in comments, and patterns in literals. */
 import { RE2JS } from "@bufbuild/re2";
 import { expect, test } from "vitest";
-import { filesBelow } from "../contract/files.ts";
 import { operationsOf } from "../contract/operations.ts";
+import { filesBelow } from "../descriptors.ts";
 import { compileProtos, enumOf, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
 import { jsonText } from "./json.ts";

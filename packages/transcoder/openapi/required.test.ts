@@ -1,9 +1,9 @@
 /** What the document says of fields that have to be there, held against what is taken. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
-import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
 import { operationsOf } from "../contract/operations.ts";
+import { filesBelow } from "../descriptors.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { inputReader } from "../request/input.ts";
 import { prepareValidation } from "../validation/validate.ts";

@@ -2,8 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { fastifyPlugin } from "fastify-plugin";
 import { selectServed } from "../contract/conflicts.ts";
-import { filesBelow } from "../contract/files.ts";
 import type { Operation } from "../contract/operation.ts";
+import { filesBelow } from "../descriptors.ts";
 import type { Errors } from "../errors/forms.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { openApiDocument } from "../openapi/document.ts";

@@ -16,8 +16,8 @@ import {
   file_google_protobuf_api,
   file_google_protobuf_descriptor,
 } from "@bufbuild/protobuf/wkt";
-import { filesBelow } from "../contract/files.ts";
 import { WELL_KNOWN_FILES } from "../contract/well-known-files.ts";
+import { filesBelow } from "../descriptors.ts";
 import { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
 import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";

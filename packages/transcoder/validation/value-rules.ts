@@ -11,7 +11,7 @@ import {
   StringRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { RE2JS } from "@bufbuild/re2";
-import { filesBelow } from "../contract/files.ts";
+import { filesBelow } from "../descriptors.ts";
 import { type Check, type Checks, hasOnly, joined, rulesIn, unless } from "./checks.ts";
 
 export function enumChecks({ values }: DescEnum, rules: EnumRules, at: Path): Checks<number> {
