@@ -84,6 +84,10 @@ describe.skipIf(mongodMissing)("MongoDB", () => {
     const filler = client.db("filler").collection("filler");
     for (let mebibytes = 0; mebibytes < 80; mebibytes += 10) await filler.insertOne({ bytes: Buffer.alloc(10 << 20) });
     expect(await found(place)).toEqual([expect.stringMatching(/^env-oplog: The oplog reaches back 0\.0 h/)]);
+
+    // As it is told to. What is gone is gone, but from now on a day is kept.
+    await client.db("admin").command({ replSetResizeOplog: 1, minRetentionHours: 24 });
+    expect(await found(place)).toEqual([]);
   });
 
   test("that is no replica set, and so can't be looked at", { timeout }, async () => {

@@ -142,7 +142,7 @@ async function server(client: MongoClient, db: Db, clock: EngineContext["clock"]
       },
     oplog !== undefined &&
       oplog.full > FULL &&
-      oplog.hours < OPLOG_HOURS && {
+      Math.max(oplog.hours, oplog.keptHours) < OPLOG_HOURS && {
         about: "oplog",
         text: `The oplog reaches back ${oplog.hours.toFixed(1)} h: whoever watches and is away for longer has to begin anew. Set storage.oplogMinRetentionHours to ${OPLOG_HOURS}.`,
       },
@@ -150,7 +150,7 @@ async function server(client: MongoClient, db: Db, clock: EngineContext["clock"]
   return found.filter((problem) => problem !== false);
 }
 
-/** How far back the oplog reaches, and how full it is. */
+/** How far back the oplog reaches, how long entries are kept however many there are, and how full it is. */
 async function oplogOf(client: MongoClient) {
   const local = client.db("local");
   const oplog = local.collection<{ readonly ts: { getHighBitsUnsigned(): number } }>("oplog.rs");
@@ -161,10 +161,12 @@ async function oplogOf(client: MongoClient) {
       .next();
     return entry?.ts.getHighBitsUnsigned() ?? 0;
   };
-  const [first, last, { size, maxSize }] = await Promise.all([
+  const [first, last, { size, maxSize }, { oplogTruncation }] = await Promise.all([
     edge(1),
     edge(-1),
     local.command({ collStats: "oplog.rs" }),
+    client.db("admin").command({ serverStatus: 1 }),
   ]);
-  return { hours: (last - first) / 3600, full: size / maxSize };
+  const keptHours = oplogTruncation?.oplogMinRetentionHours ?? 0;
+  return { hours: (last - first) / 3600, keptHours, full: size / maxSize };
 }
