@@ -14,6 +14,7 @@ import { logUnknownValues } from "../response/unknown-values.ts";
 import { markArrivals } from "./arrival.ts";
 import { type Endpoint, findOperations } from "./dispatch.ts";
 import { errorAnswers } from "./error-answers.ts";
+import { reportHidden } from "./hidden.ts";
 import { dropLeftover } from "./leftover.ts";
 import { takeOddRequests } from "./node-http.ts";
 import { openStreams } from "./open-streams.ts";
@@ -29,7 +30,9 @@ import { answerUnrouted } from "./unrouted.ts";
  * that `fastify(serverOptions(options))` made, behind what looks at every request (CORS) and before routes of your own.
  *
  * What can't be served is left out, and the log says why: an RPC whose annotations ask for what there is not, and services
- * with operations that no request can tell apart. With the option `strict` registering fails with an Error instead.
+ * with operations that no request can tell apart. With the option `strict` registering fails with an Error instead. Which
+ * operations no request reaches, because a route of your own takes them all, is known when the server is ready: the log says
+ * it, and with `strict` the server does not start.
  */
 export const transcoder = fastifyPlugin(
   async (app: FastifyInstance, options: TranscoderOptions): Promise<void> => {
@@ -59,6 +62,10 @@ export const transcoder = fastifyPlugin(
         done();
       });
     answerUnrouted(app, router);
+    reportHidden(app, operations, common.basePath, (hidden) => {
+      if (options.strict) throw new Error(hidden.join("\n"));
+      for (const one of hidden) app.log.error(one);
+    });
     app.addHook("onRequest", (request, _, done) => {
       checkSizes(request, limits);
       const problem = hostProblem(request.raw);

@@ -65,7 +65,7 @@ function hasEmptyParameter({ params }: FastifyRequest): boolean {
 const isCaught = (request: FastifyRequest): boolean =>
   "*" in (request.params as object) && isCatchAll(request.routeOptions.url ?? "");
 
-const isCatchAll = (url: string): boolean => url === "*" || url === "/*";
+export const isCatchAll = (url: string): boolean => url === "*" || url === "/*";
 
 const patternOf = (url: string): RegExp =>
   new RegExp(
