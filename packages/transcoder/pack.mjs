@@ -1,7 +1,8 @@
 // The library is what the compiler makes of it. The command is one bundle, for it takes more from the packages of this
 // repository than the library does; what others publish is not in it.
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 import { rolldown } from "rolldown";
 import { pack } from "../../scripts/pack.mjs";
 
@@ -9,7 +10,10 @@ const { dependencies, peerDependencies } = JSON.parse(readFileSync("package.json
 const installed = Object.keys({ ...dependencies, ...peerDependencies });
 const external = (id) => installed.some((name) => id === name || id.startsWith(`${name}/`));
 
+const tsc = join(import.meta.dirname, "../../node_modules/typescript/bin/tsc");
+
 async function build() {
+  execFileSync(process.execPath, [tsc, "-p", "tsconfig.command.json"], { stdio: ["ignore", "inherit", "inherit"] });
   const made = await rolldown({
     input: { bin: "command/bin.mjs" },
     platform: "node",

@@ -7,6 +7,7 @@ import { readFlags, type Settings, UsageError } from "./flags.ts";
 import { openGateway } from "./gateway.ts";
 import { type Generation, openGeneration } from "./generation.ts";
 import { HELP } from "./help.ts";
+import { explained } from "./missing.ts";
 import { asJson, asText, emptiness, type Report, reportOn } from "./report.ts";
 import { contractReader, ensureReachable, transportsOf } from "./source.ts";
 
@@ -109,7 +110,7 @@ try {
   process.stdout.write("", () => process.exit(code));
 } catch (error) {
   const isUsage = error instanceof UsageError;
-  process.stderr.write(`connect-transcoder: ${(error as Error).message}\n`);
+  process.stderr.write(`connect-transcoder: ${explained(error as Error)}\n`);
   if (isUsage) process.stderr.write("connect-transcoder --help shows all flags.\n");
   process.exit(isUsage ? 2 : 1);
 }
