@@ -12,5 +12,6 @@ await command(async () => {
   else if (measurement === "replicas") await import("./replicas.ts");
   else if (measurement === "cores") await import("./cores.ts");
   else if (measurement === "telemetry") await import("./telemetry/command.ts");
+  else if (measurement === "transcoder") await import("./transcoder/command.ts");
   else await import("./compare/command.ts");
 });
