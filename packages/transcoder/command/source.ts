@@ -7,6 +7,7 @@ import { BrokenContract, type Contract } from "../source/contract.ts";
 import { readDescriptorSet } from "../source/descriptor-set.ts";
 import { reflect } from "../source/reflection.ts";
 import type { Settings } from "./flags.ts";
+import { grpcTransport } from "./grpc.ts";
 
 /** How long a target may take to accept a connection at the start, in milliseconds. */
 const CONNECT_MS = 5000;
@@ -38,7 +39,7 @@ export function transportsOf({ targets, protocol, targetTls, bodyBytes }: Settin
   const made = new Map<string, Transport>();
   const make = (baseUrl: string): Transport => {
     const common = { baseUrl, nodeOptions: targetTls, readMaxBytes: bodyBytes };
-    if (protocol === "grpc") return createGrpcTransport(common);
+    if (protocol === "grpc") return grpcTransport(common);
     // Over HTTP/1.1, which servers of both speak everywhere.
     const options = { ...common, httpVersion: "1.1" as const };
     return protocol === "grpcweb" ? createGrpcWebTransport(options) : createConnectTransport(options);
