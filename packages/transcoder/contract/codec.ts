@@ -14,7 +14,7 @@ export interface Codec {
   readonly hasFullEnumNames: boolean;
   /** Answers write integers of 64 bits as strings. */
   readonly writesLongsAsText: boolean;
-  /** Requests may have numbers in strings, bytes in any form of base64, and U+0000. */
+  /** Requests may have numbers in strings, bytes in any form of base64, U+0000, and no body where it is the whole message. */
   readonly isLenient: boolean;
   /** Null in a request leaves a field unset; an answer writes it for a message that is unset. */
   readonly nullIsUnset: boolean;

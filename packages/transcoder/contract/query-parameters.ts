@@ -17,15 +17,9 @@ export interface QueryParameter {
 /** What a query may fill of a request: `query` are its fields, of which those in `params` are left out. */
 type Fillable = Pick<Operation, "query" | "params" | "method">;
 
-/**
- * Whether a query can fill the field by itself: scalars, enums and messages that are a text in JSON, lists of these, and maps of
- * scalars and enums.
- */
-const isLeaf = (field: DescField): boolean => !field.message || isTextual(field);
-
 /** Whether parameters lead into the field. What is in a list has no name; the well-known types have forms of their own. */
 const isWay = (field: DescField): field is DescField & { readonly message: DescMessage } =>
-  field.fieldKind === "message" && !isLeaf(field) && !field.message.typeName.startsWith("google.protobuf.");
+  field.fieldKind === "message" && !isTextual(field) && !field.message.typeName.startsWith("google.protobuf.");
 
 /** Compiles the search for parameters by name. A name costs as many steps as it has parts. */
 export function parameterFinder({ query, params, method }: Fillable, jsonNamesOnly = false) {
@@ -40,7 +34,7 @@ export function parameterFinder({ query, params, method }: Fillable, jsonNamesOn
   /** The fields of the request itself, which most parameters are. */
   const plain = new Map<string, QueryParameter>();
   for (const [name, field] of roots)
-    if (isLeaf(field) && (inQuery.has(field) || isIn(params, [field])))
+    if (isTextual(field) && (inQuery.has(field) || isIn(params, [field])))
       plain.set(name, { path: [field], key: undefined, isInPath: isIn(params, [field]) });
 
   function findWithin(name: string): QueryParameter | undefined {
@@ -62,7 +56,7 @@ export function parameterFinder({ query, params, method }: Fillable, jsonNamesOn
     }
     const found = path as unknown as FieldPath;
     const last = lastOf(found);
-    if (!isLeaf(last) || (key !== undefined && last.fieldKind !== "map")) return undefined;
+    if (!isTextual(last) || (key !== undefined && last.fieldKind !== "map")) return undefined;
     const isInPath = isIn(params, found);
     return isInPath || inQuery.has(found[0]) ? { path: found, key, isInPath } : undefined;
   }
@@ -81,7 +75,7 @@ export function listParameters({ query, params, method }: Fillable): readonly Fi
     for (const field of fields) {
       if (looked++ >= MOST_LISTED) return;
       const path: FieldPath = [...above, field] as unknown as FieldPath;
-      if (isLeaf(field)) {
+      if (isTextual(field)) {
         if (!isIn(params, path)) found.push(path);
       } else if (isWay(field) && !types.includes(field.message))
         look(usable(field.message), path, [...types, field.message]);

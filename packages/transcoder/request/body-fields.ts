@@ -43,7 +43,10 @@ export function bodyFieldsReader(
     return ({ headers, body: bytes = EMPTY }, message) => readBytes(message, headers, bytes);
   }
   const assign = besidePath(operation, body, options);
+  const mayBeEmpty = body.kind === "all" && !operation.updateMask && (options.codec ?? EXACT).isLenient;
   return ({ body: bytes = EMPTY, strict }, message) => {
+    // Where the path says all that an RPC needs, such as "/v1/jobs/7:cancel", many clients send nothing more.
+    if (bytes.length === 0 && mayBeEmpty) return;
     const json = parseJson(bytes, maxDepth);
     try {
       assign(message, json, { strict, jsonNamesOnly, depth: 1 });

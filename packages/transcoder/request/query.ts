@@ -7,8 +7,8 @@ import type { Operation } from "../contract/operation.ts";
 import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
-import { keyRules, valueRules } from "../validation/range.ts";
-import { enumFromText, scalarFromText } from "./scalars.ts";
+import { keyRules } from "../validation/range.ts";
+import { scalarFromText } from "./scalars.ts";
 import { givenAs, SchemaError } from "./schema-error.ts";
 import { textReader } from "./text.ts";
 
@@ -129,9 +129,7 @@ function valueReader(field: DescField, codec: Codec): ReadValue {
 
 function entryReader(field: DescField & { readonly fieldKind: "map" }, codec: Codec): ReadValue {
   const readKey = scalarFromText(field.mapKey, keyRules(field));
-  const readItem = field.enum
-    ? enumFromText(field.enum, codec)
-    : scalarFromText(field.scalar as never, valueRules(field));
+  const readItem = textReader(field, codec);
   return (text, target, { path, key }) => {
     if (key === undefined) throw new SchemaError(`must have a key in brackets: ${jsonPath(path)}[key]=value`);
     if (text === "" && !codec.isLenient) throw new SchemaError("must not be empty");

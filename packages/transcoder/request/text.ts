@@ -7,15 +7,15 @@ import { enumFromText, scalarFromText } from "./scalars.ts";
 import { hasTextForm, messageFromText } from "./well-known.ts";
 
 /**
- * Whether a value of the field, or an item of a list, can be told by a text: scalars, enums, Timestamp, Duration, FieldMask and
- * the wrappers of scalars.
+ * Whether a value of the field, or an item of a list or a map, can be told by a text: scalars, enums, Timestamp, Duration,
+ * FieldMask and the wrappers of scalars.
  */
-export const isTextual = ({ fieldKind, message }: DescField): boolean =>
-  fieldKind !== "map" && (!message || hasTextForm(message) || isWrapperDesc(message));
+export const isTextual = ({ message }: DescField): boolean =>
+  !message || hasTextForm(message) || isWrapperDesc(message);
 
 /**
- * Compiles the reader of a field's value, of a list that of one item. What it returns can be assigned to the field as it is: a
- * wrapper outside of lists and oneofs is held as its scalar. `isClamped` takes an integer beyond its type's range as the nearest
+ * Compiles the reader of a field's value, of a list or a map that of one item. What it returns can be assigned to the field as it is: a
+ * wrapper outside of lists, maps and oneofs is held as its scalar. `isClamped` takes an integer beyond its type's range as the nearest
  * within it.
  *
  * @throws Error when the field is not textual; the reader throws SchemaError for a text that is no such value

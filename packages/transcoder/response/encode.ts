@@ -23,6 +23,7 @@ import { MOST_NESTED } from "../contract/nesting.ts";
 import { isUnwrapped } from "../request/text.ts";
 import { anyWriter } from "./any.ts";
 import { extensionsIn, isExtendable } from "./extensions.ts";
+import { doubleText, floatText } from "./floating.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 import { structText, wellKnownWriter } from "./well-known.ts";
 
@@ -228,8 +229,9 @@ function scalarWriter(scalar: ScalarType, { codec }: Around): Write {
     case ScalarType.BYTES:
       return (value: Uint8Array) => JSON.stringify(Buffer.from(value).toString("base64"));
     case ScalarType.DOUBLE:
+      return doubleText;
     case ScalarType.FLOAT:
-      return floating;
+      return floatText;
     default:
       // Booleans and integers; of a bigint every digit.
       return codec.writesLongsAsText && isLong(scalar) ? (value: bigint) => `"${value}"` : String;
@@ -237,12 +239,6 @@ function scalarWriter(scalar: ScalarType, { codec }: Around): Write {
 }
 
 export const isLong = (scalar: ScalarType): boolean => ScalarType[scalar].endsWith("64");
-
-// JSON has no such numbers; as in proto3 JSON they are the strings "NaN", "Infinity" and "-Infinity".
-function floating(value: number): string {
-  if (!Number.isFinite(value)) return JSON.stringify(String(value));
-  return Object.is(value, -0) ? "-0" : String(value);
-}
 
 function enumWriter(desc: DescEnum, isItem: boolean, { codec, tellUnknown }: Around): Write {
   if (desc.typeName === NULL_VALUE) return () => "null";

@@ -55,8 +55,9 @@ export function genericBackend(contract: FileRegistry): Backend & { readonly rou
     if (answer.error) throw errorOf(answer);
   }
   const messageOf = (desc: DescMessage, json: JsonValue): Message => fromJson(desc, json, { registry });
-  const errorOf = ({ error, headers, trailers }: Answer): ConnectError => {
-    const failure = new ConnectError(error?.message ?? "", error?.code as Code, { ...headers, ...trailers });
+  // The metadata of the context comes with an error, too.
+  const errorOf = ({ error }: Answer): ConnectError => {
+    const failure = new ConnectError(error?.message ?? "", error?.code as Code);
     failure.details = (error?.details ?? []).map((detail) => detailOf(detail, registry));
     return failure;
   };
