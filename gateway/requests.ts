@@ -1,26 +1,17 @@
 /** Records every request once, at the end of its answer: how it was answered, refused, or left by its caller. */
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
-import { HttpError, isGone, type Operation, operationsOf } from "connect-transcoder";
+import { methodName, whenOver } from "@petstore/rpc/http/outcome";
+import { traceOf } from "@petstore/rpc/recorded-calls";
+import { HttpError, type Operation, operationsOf } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { type Metrics, traceOf } from "../processes/metrics.ts";
-
-/** The status of a request that got no answer because its caller left, as nginx has it. */
-export const CALLER_LEFT = 499;
-
-/** Over HTTP/2 a request may name any. */
-const METHODS: ReadonlySet<string | undefined> = new Set([
-  ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
-]);
+import type { Metrics } from "../processes/metrics.ts";
 
 /**
  * A request, as Fastify has it if it comes that far, and the template of its path once that is known. Without one it asks for
  * nothing that there is.
  */
-export type Noted = IncomingMessage & { arrived?: FastifyRequest; route?: string; readonly stream?: ServerResponse };
-
-/** A name for each method of few. */
-export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
+export type Noted = IncomingMessage & { arrived?: FastifyRequest; route?: string };
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -46,10 +37,7 @@ export function recordRequests(
       (next: RequestListener): RequestListener =>
       (request: Noted, response) => {
         const since = now();
-        const end = () => record(request, response.headersSent ? response.statusCode : CALLER_LEFT, since);
-        // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
-        if (isGone(response)) end();
-        else (request.stream ?? response).once("close", end);
+        whenOver(request, response, (status) => record(request, status, since));
         next(request, response);
       },
     /** Notes what a request asks for that Fastify does not see. */

@@ -1,5 +1,6 @@
 /** A span for each request, from its arrival to the end of its answer. */
 import type { CallerAddress } from "@petstore/rpc/http/caller-address";
+import { methodName, whenOver } from "@petstore/rpc/http/outcome";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
 import {
   ATTR_HTTP_REQUEST_METHOD,
@@ -9,10 +10,10 @@ import {
   ATTR_URL_SCHEME,
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
-import { isGone, splitTarget } from "connect-transcoder";
+import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { CALLER_LEFT, methodName, type Noted } from "./requests.ts";
+import type { Noted } from "./requests.ts";
 
 export interface TracesOptions {
   /** Undefined where traces are off. */
@@ -56,17 +57,14 @@ export const traceRequests =
       (request.log as Logger).setBindings(traceIds(span.context) as object);
       recorded.set(id, span.context);
       // Not Fastify's onResponse, which never comes when the caller of HTTP/1.1 has left.
-      const over = () => {
+      whenOver(raw, response, (status) => {
         request.span = undefined; // an answer to nobody may still be sent, and nothing is added to a span that has ended
-        const status = response.headersSent ? response.statusCode : CALLER_LEFT;
         span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: status });
         if (status >= 500) span.fail(`${status}`);
         span.end();
         // Not at once: those that the same call answers are sent in this turn, too.
         setImmediate(() => recorded.get(id) === span.context && recorded.delete(id));
-      };
-      if (isGone(response)) over();
-      else ((raw as Noted).stream ?? response).once("close", over);
+      });
       done();
     });
     // One call may answer several requests: it is part of the first one's trace, and the others lead there.

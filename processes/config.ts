@@ -27,6 +27,7 @@ import {
 } from "@petstore/runtime/environment";
 import { logLevels } from "@petstore/runtime/log-levels";
 import type { Warning } from "@petstore/runtime/misspelled";
+import { traceConfig, traceSettings } from "@petstore/trace/settings";
 import { authConfig, authSettings } from "./auth.ts";
 import {
   addressSettings,
@@ -42,7 +43,6 @@ import {
 } from "./names.ts";
 import { openFilesLimit, withinOpenFiles } from "./open-files.ts";
 import { tlsConfig, tlsSettings } from "./tls.ts";
-import { traceConfig, traceSettings } from "./traces.ts";
 
 /** What services and the gateway have in common. */
 export type ProcessConfig = Readonly<ReturnType<typeof processConfig>>;

@@ -2,40 +2,23 @@
  * Every metric of the petstore, declared once, and what records them. `docs/metrics.md` is made of the list. Where OpenTelemetry's
  * semantic conventions have a name it is used, as Prometheus writes it.
  */
-import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { codeToString } from "@connectrpc/connect/protocol-connect";
+import { Code } from "@connectrpc/connect";
+import { HTTP_REQUESTS, RPC_CALLS_MADE, RPC_CALLS_SERVED } from "@petstore/metrics/conventions";
 import { counter, gauge, histogram } from "@petstore/metrics/declaration";
 import { NODE_METRICS } from "@petstore/metrics/node";
-import { createRegistry, type Histogram, type Trace } from "@petstore/metrics/registry";
+import { createRegistry } from "@petstore/metrics/registry";
 import type { CallEnded } from "@petstore/rpc/call-ended";
+import { recordCalls } from "@petstore/rpc/recorded-calls";
+import { stopwatch } from "@petstore/runtime/clock";
 import manifest from "../package.json" with { type: "json" };
 import { reasonOf } from "./errors.ts";
 
-/** The bounds that the conventions recommend, in seconds. */
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const DB_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
-const CALL = ["rpc_system_name", "rpc_method", "rpc_status_code"] as const;
 
 const PETSTORE_METRICS = {
-  requests: histogram(
-    "http_server_request_duration_seconds",
-    "Requests to the gateway, until their answer was over. Status 499: the caller left before it began.",
-    ["http_request_method", "http_route", "http_response_status_code"],
-    SECONDS,
-  ),
-  served: histogram(
-    "rpc_server_call_duration_seconds",
-    "Calls that a service was asked for, streams until their end. Without a status code they succeeded.",
-    CALL,
-    SECONDS,
-  ),
-  called: histogram(
-    "rpc_client_call_duration_seconds",
-    "Calls to a service with all their attempts, streams until their end. Without a status code they succeeded.",
-    CALL,
-    SECONDS,
-  ),
+  requests: HTTP_REQUESTS,
+  served: RPC_CALLS_SERVED,
+  called: RPC_CALLS_MADE,
   operations: histogram(
     "db_client_operation_duration_seconds",
     "Calls of the store. Without an error type they were answered.",
@@ -109,11 +92,11 @@ export function createMetrics(wallClock: () => number = Date.now) {
   const countRefusal = (reason: string | undefined) => {
     if (REFUSALS.has(reason)) refusals.of(reason as string).add();
   };
-  const recordServed = recordingIn(histogram(METRICS.served));
+  const recordServed = recordCalls(histogram(METRICS.served));
   return {
     ...registry,
     /** For durations, in milliseconds. */
-    now: () => performance.now(),
+    now: stopwatch,
     requests: histogram(METRICS.requests),
     deprecated: counter(METRICS.deprecated),
     operations: histogram(METRICS.operations),
@@ -121,26 +104,10 @@ export function createMetrics(wallClock: () => number = Date.now) {
     corrupt: counter(METRICS.corrupt),
     /** Counts a request that failed for this reason, if that means that it was not let in. */
     countRefusal,
-    called: recordingIn(histogram(METRICS.called)),
+    called: recordCalls(histogram(METRICS.called)),
     served: ((method, ms, failure, context) => {
       recordServed(method, ms, failure, context);
       if (failure && REFUSING.has(failure.code)) countRefusal(reasonOf(failure)?.reason);
     }) satisfies CallEnded as CallEnded,
   };
 }
-
-function recordingIn(durations: Histogram<typeof CALL>): CallEnded {
-  const names = new Map<DescMethod, string>();
-  const nameOf = (method: DescMethod): string => {
-    const known = names.get(method) ?? `${method.parent.typeName}/${method.name}`;
-    names.set(method, known);
-    return known;
-  };
-  const statusOf = (failure: ConnectError | undefined) => (failure ? codeToString(failure.code) : "");
-  return (method, ms, failure, context) =>
-    durations.of("connectrpc", nameOf(method), statusOf(failure)).record(ms / 1000, traceOf(context));
-}
-
-/** The trace that work belongs to, where there are traces. */
-export const traceOf = (context: object | undefined): Trace | undefined =>
-  (context as { readonly trace?: Trace | undefined } | undefined)?.trace;

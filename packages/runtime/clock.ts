@@ -23,6 +23,9 @@ export interface WallTime {
 // Whole milliseconds: they are stored in documents and sent as timeouts, where fractions are not allowed.
 const clock: Clock = () => Math.floor(performance.timeOrigin + performance.now());
 
+/** Milliseconds since the process began, with their fractions: to measure how long something takes. */
+export const stopwatch = (): number => performance.now();
+
 /**
  * The system's time in milliseconds since 1970. It may run backwards, and goes on while the machine sleeps. For people to
  * read, and to compare with a time that was recorded elsewhere.

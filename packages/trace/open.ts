@@ -3,6 +3,8 @@ import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import type { Tracing } from "./tracing.ts";
 
 export interface TracingConfig {
+  /** Who makes the spans: the name of their instrumentation scope. */
+  readonly scope: string;
   /** Whether a caller decides that its trace is recorded, if it may. */
   readonly followsCallers: boolean;
   /** The part of the traces that begin here that are recorded, from 0 to 1. */

@@ -12,7 +12,7 @@ import {
   SpanStatusCode,
   TraceFlags,
 } from "@opentelemetry/api";
-import { addHrTimes, hrTime, hrTimeDuration, millisToHrTime } from "@opentelemetry/core";
+import { addHrTimes, hrTime, hrTimeDuration, type InstrumentationScope, millisToHrTime } from "@opentelemetry/core";
 import type { Resource } from "@opentelemetry/resources";
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace";
 import type { WallTime } from "@petstore/runtime/clock";
@@ -22,11 +22,11 @@ import type { Attributes, Kind, Span } from "./tracing.ts";
 
 /** What the spans of a process have in common. */
 export interface Source extends WallTime {
+  readonly scope: InstrumentationScope;
   readonly resource: Resource;
   readonly processor: SpanProcessor;
 }
 
-const SCOPE = { name: "petstore" };
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
 const UNSET = { code: SpanStatusCode.UNSET };
 const ERROR = { code: SpanStatusCode.ERROR };
@@ -53,7 +53,7 @@ export class Recorded implements Span, ReadableSpan {
   readonly links: Link[] = [];
   readonly events = [];
   readonly resource: Resource;
-  readonly instrumentationScope = SCOPE;
+  readonly instrumentationScope: InstrumentationScope;
   readonly droppedAttributesCount = 0;
   readonly droppedEventsCount = 0;
   readonly droppedLinksCount = 0;
@@ -64,7 +64,7 @@ export class Recorded implements Span, ReadableSpan {
 
   /** `parent` is the id of the span that it is a part of. */
   constructor(
-    { resource, processor, wallClock }: Source,
+    { resource, scope, processor, wallClock }: Source,
     name: string,
     kind: Kind,
     context: TraceContext,
@@ -74,6 +74,7 @@ export class Recorded implements Span, ReadableSpan {
     this.startTime = millisToHrTime(wallClock());
     this.endTime = this.startTime;
     this.resource = resource;
+    this.instrumentationScope = scope;
     this.#processor = processor;
     this.name = name;
     this.kind = KINDS[kind];

@@ -15,7 +15,7 @@ const LOG_EVERY_MS = 60_000;
 const FLUSH_MS = 2_000;
 
 export function createTracing(
-  { followsCallers, ratio, resource, batches }: TracingConfig,
+  { scope, followsCallers, ratio, resource, batches }: TracingConfig,
   { clock, wallClock, random, sleep, log }: TracingDeps,
   given?: SpanProcessor,
 ): Tracing {
@@ -36,7 +36,7 @@ export function createTracing(
   // Not before the logger is set: it warns about its settings.
   const processor = given ?? new BatchSpanProcessor({ ...batches, exporter: new OTLPTraceExporter() });
   const ids = new RandomIdGenerator();
-  const source: Source = { resource: resourceFromAttributes(resource), processor, wallClock };
+  const source: Source = { resource: resourceFromAttributes(resource), scope: { name: scope }, processor, wallClock };
 
   return {
     accept(header, sender, begun) {

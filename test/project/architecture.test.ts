@@ -122,8 +122,8 @@ describe("layers", () => {
     // The command is built of the transcoder and the port that everything here has, and is packed as one file.
     const packageOf = (path: string) => /^packages\/(transcoder\/command|\w+)\//.exec(path)?.[1];
     const known: Record<string, readonly string[]> = {
-      "transcoder/command": ["rpc", "transcoder"],
-      rpc: ["runtime", "trace", "transcoder"],
+      "transcoder/command": ["metrics", "rpc", "runtime", "trace", "transcoder"],
+      rpc: ["metrics", "runtime", "trace", "transcoder"],
       trace: ["runtime"],
       testing: ["client"],
     };
@@ -188,7 +188,7 @@ describe("purity", () => {
   });
   test("the environment is read by config and handed over by entry files", () => {
     const allowed =
-      /^(\w+\/config|(services|gateway|launcher|doctor|packages\/testing)\/main|launcher\/for-tests|packages\/testing\/index|examples\/.*)\.ts$/;
+      /^(\w+\/config|(services|gateway|launcher|doctor|packages\/testing)\/main|launcher\/for-tests|packages\/testing\/index|packages\/transcoder\/command\/main|examples\/.*)\.ts$/;
     expect(holders(/process\.env/).filter((path) => !allowed.test(path))).toEqual([]);
   });
   test("time, chance and timers are handed in below the entry files", () => {

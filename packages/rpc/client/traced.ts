@@ -16,11 +16,11 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
   if (!tracing) return next;
   const server = url === undefined ? {} : addressOf(new URL(url));
 
-  /** Undefined for a call that is no part of a trace. */
+  /** Undefined for a call that is no part of a trace that is recorded. */
   function begin(method: DescMethod, init: HeadersInit | undefined) {
     const headers = plain(init);
     const parent = readTraceparent(headers[TRACEPARENT]);
-    if (!parent) return undefined;
+    if (!parent?.sampled) return undefined;
     const name = methodName(method);
     const origin = { ...parent, state: headers[TRACESTATE] };
     const span = (tracing as Tracing).start(name, "client", origin, { ...spanAttributes(name), ...server });
