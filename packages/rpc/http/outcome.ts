@@ -1,6 +1,6 @@
 /** What became of a request, for those who count requests or follow them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isGone } from "connect-transcoder/server/node-http";
+import { isGone } from "connect-transcoder/http";
 
 /** The status of a request that got no answer because its caller left, as nginx has it. */
 export const CALLER_LEFT = 499;

@@ -19,6 +19,8 @@ export interface Settings {
   readonly protocol: Protocol;
   readonly host: string;
   readonly port: number;
+  /** Where the admin port listens; undefined for none. */
+  readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Towards the target, as PEM. */
   readonly targetTls: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   /** For the command's own port, as PEM. */
@@ -46,6 +48,8 @@ export const FLAGS = {
   protocol: text,
   host: text,
   port: text,
+  "admin-host": text,
+  "admin-port": text,
   cacert: text,
   cert: text,
   key: text,
@@ -84,6 +88,7 @@ export function readFlags(args: readonly string[]): Settings | "help" | "version
   if (targets.size === 0)
     throw new UsageError("--descriptor-set says nothing of where the services are: add --target URL.");
   if (values.json && !values.check) throw new UsageError("--json is the form of --check: add --check.");
+  const port = count("port", values.port, 8080, 0, MAX_PORT);
   const bodyBytes = count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, 1, 1024 ** 3);
   return {
     source,
@@ -91,7 +96,8 @@ export function readFlags(args: readonly string[]): Settings | "help" | "version
     targets,
     protocol: oneOf("protocol", values.protocol, ["grpc", "grpcweb", "connect"]),
     host: values.host ?? "127.0.0.1",
-    port: count("port", values.port, 8080, 0, 65_535),
+    port,
+    admin: readAdmin(values["admin-host"], values["admin-port"], port),
     targetTls: {
       ...(values.cacert === undefined ? {} : { ca: readPem("cacert", values.cacert) }),
       ...pair("cert", values.cert, "key", values.key),
@@ -121,6 +127,19 @@ export function readFlags(args: readonly string[]): Settings | "help" | "version
     json: values.json ?? false,
     strict: values.strict ?? false,
   };
+}
+
+const MAX_PORT = 65_535;
+/** How far the admin port is above the port, if nothing is said of it. */
+const ADMIN_DISTANCE = 100;
+
+function readAdmin(host = "127.0.0.1", given: string | undefined, port: number): Settings["admin"] {
+  if (given === "off") return undefined;
+  // A port by chance has no neighbour that is known to be free.
+  const usual = port && port + ADMIN_DISTANCE;
+  if (given === undefined && usual > MAX_PORT)
+    throw new UsageError(`--port ${port} leaves no room for the admin port above it: add --admin-port PORT, or off.`);
+  return { host, port: count("admin-port", given, usual, 0, MAX_PORT, ", or off") };
 }
 
 function parse(args: readonly string[]) {
@@ -172,11 +191,18 @@ function oneOf<T extends string>(name: string, value: string | undefined, all: r
   return found;
 }
 
-function count(name: string, value: string | undefined, otherwise: number, least: number, most: number): number {
+function count(
+  name: string,
+  value: string | undefined,
+  otherwise: number,
+  least: number,
+  most: number,
+  more = "",
+): number {
   if (value === undefined) return otherwise;
   const number = /^\d{1,12}$/.test(value) ? Number(value) : Number.NaN;
   if (!(number >= least && number <= most))
-    throw new UsageError(`--${name} is a number from ${least} to ${most}, and not "${value}".`);
+    throw new UsageError(`--${name} is a number from ${least} to ${most}${more}, and not "${value}".`);
   return number;
 }
 

@@ -9,6 +9,7 @@ import type { ServerTls } from "@petstore/rpc/http/secure";
 import { behindAnswers } from "@petstore/rpc/http/unreadable";
 import type { Settings } from "./flags.ts";
 import type { Generation } from "./generation.ts";
+import type { Telemetry } from "./telemetry.ts";
 
 /** How long requests may go on when the command ends, beyond the time that they have anyway, in milliseconds. */
 const MORE_MS = 1000;
@@ -21,13 +22,17 @@ export interface Gateway {
   readonly close: () => Promise<void>;
 }
 
-export async function openGateway(settings: Settings, first: Generation): Promise<Gateway> {
+export async function openGateway(
+  settings: Settings,
+  { observed }: Pick<Telemetry, "observed">,
+  first: Generation,
+): Promise<Gateway> {
   let current = first;
   /** The current one, and those before that still have requests. */
   const all = new Set([first]);
   const requestMs = settings.library.limits?.requestMs ?? defaultLimits.requestMs;
   const server = createOnePortServer(
-    (request, response) => current.handle(request, response),
+    observed((request, response) => current.handle(request, response)),
     {
       ...defaultLimits,
       requestMs,

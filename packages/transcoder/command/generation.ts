@@ -9,6 +9,7 @@ import { serverOptions, type TranscoderOptions, transcoder } from "../index.ts";
 import { docsPage } from "./docs.ts";
 import type { Settings } from "./flags.ts";
 import type { Report } from "./report.ts";
+import { type Telemetry, TRACE_HEADERS } from "./telemetry.ts";
 
 export interface Generation {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
@@ -24,16 +25,18 @@ export interface GenerationOptions {
   readonly settings: Settings;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
   readonly report: Report;
+  readonly telemetry: Pick<Telemetry, "follow">;
   readonly log: FastifyBaseLogger;
   readonly isDraining: () => boolean;
 }
 
 /** @throws Error where the contract can't be served */
 export async function openGeneration(given: GenerationOptions): Promise<Generation> {
-  const { settings, services, report, log, isDraining } = given;
+  const { settings, services, report, telemetry, log, isDraining } = given;
   const draining = new AbortController();
   const options: TranscoderOptions = {
     ...settings.library,
+    allowHeaders: [...(settings.library.allowHeaders ?? []), ...TRACE_HEADERS],
     services,
     draining: draining.signal,
     openApi: { title: settings.title },
@@ -50,6 +53,7 @@ export async function openGeneration(given: GenerationOptions): Promise<Generati
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
   });
+  telemetry.follow(app);
   if (settings.corsOrigins.length > 0) {
     const all = settings.corsOrigins.includes("*");
     await app.register(fastifyCors, {

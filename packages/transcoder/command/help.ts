@@ -18,6 +18,7 @@ Where the services are
 
 Where it is served
   --host HOST --port PORT    127.0.0.1 and 8080 by default
+  --admin-host HOST --admin-port PORT   where /metrics and /readyz are: 127.0.0.1, and 100 above the port; off for none
   --tls-cert FILE --tls-key FILE   over TLS
   --cors ORIGIN              lets pages of an origin, or of all (*), call it; repeatable
   --title TEXT               of the OpenAPI document
@@ -38,6 +39,7 @@ How
 
   --version, --help
 
+Traces go to OTEL_EXPORTER_OTLP_ENDPOINT, where that is set.
 It serves /openapi.json, /docs and /healthz, too, and HTTP/1.1 and HTTP/2 on one port. SIGTERM drains it.
 Exit codes: 0 after that; 1 if nothing can be served (with --strict: if anything can't), or the target is away at the start;
 2 if the command line can't be used.

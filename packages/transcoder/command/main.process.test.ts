@@ -1,19 +1,16 @@
 /** The command as a process, before a gRPC service with reflection. */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { create, type FileRegistry, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import type { FileRegistry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { reflectionOf, serveReflection } from "../fixtures/reflection.ts";
+import { run, serve, startBy } from "./fixtures/command.ts";
+import { descriptorSet } from "./fixtures/shop.ts";
 
 const contract = (path: string, more = "") =>
   compileProtos({
@@ -56,58 +53,6 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${(target.address() as AddressInfo).port}`;
 });
 afterAll(() => target.close());
-
-const folder = mkdtempSync(join(tmpdir(), "command-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-const running = new Set<ReturnType<typeof spawn>>();
-afterEach(() => {
-  for (const each of running) each.kill("SIGKILL");
-});
-
-const start = (...args: string[]) => startBy([], ...args);
-
-function startBy(nodeOptions: readonly string[], ...args: string[]) {
-  const child = spawn(process.execPath, [...nodeOptions, join(import.meta.dirname, "bin.mjs"), ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  running.add(child);
-  const out = { text: "" };
-  child.stdout.on("data", (data) => (out.text += data));
-  child.stderr.on("data", (data) => (out.text += data));
-  const ended = once(child, "close").then(([code]) => ({ code, text: out.text }));
-  const says = async (pattern: RegExp) => {
-    for (;;) {
-      const found = pattern.exec(out.text);
-      if (found) return found;
-      if (child.exitCode !== null) throw new Error(out.text);
-      await pause(20);
-    }
-  };
-  return { child, ended, says };
-}
-
-const run = (...args: string[]) => start(...args).ended;
-
-async function serve(...args: string[]) {
-  const command = start("--port", "0", ...args);
-  const [, base] = await command.says(/ at (http\S+) /);
-  const ask = async (path: string, init?: RequestInit) => {
-    const response = await fetch(base + path, init);
-    return { status: response.status, headers: response.headers, text: await response.text() };
-  };
-  const stop = () => {
-    command.child.kill("SIGTERM");
-    return command.ended;
-  };
-  return { ...command, ask, stop };
-}
-
-function descriptorSet(registry: FileRegistry): string {
-  const path = join(folder, "set.binpb");
-  const file = [...registry.files].map(({ proto }) => proto);
-  writeFileSync(path, toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })));
-  return path;
-}
 
 test("a URL with reflection is enough, and SIGTERM drains", async () => {
   const { ask, stop } = await serve("--reflect", url, "--title", "<Shop>", "--cors", "https://a.example");

@@ -1,8 +1,11 @@
 /** `npx connect-transcoder`: an existing gRPC or Connect service as HTTP/JSON. */
+import { hostAndPort } from "@petstore/rpc/http/address";
+import { ConfigError } from "@petstore/runtime/environment";
 import { pino } from "pino";
 import manifest from "../package.json" with { type: "json" };
 import type { Contract } from "../source/contract.ts";
 import { watchContract } from "../source/watch.ts";
+import { openAdmin, type Phase } from "./admin.ts";
 import { readFlags, type Settings, UsageError } from "./flags.ts";
 import { openGateway } from "./gateway.ts";
 import { type Generation, openGeneration } from "./generation.ts";
@@ -10,6 +13,7 @@ import { HELP } from "./help.ts";
 import { explained } from "./missing.ts";
 import { asJson, asText, emptiness, type Report, reportOn } from "./report.ts";
 import { contractReader, ensureReachable, transportsOf } from "./source.ts";
+import { openTelemetry } from "./telemetry.ts";
 
 /** How often `--watch` looks, in milliseconds. */
 const WATCH_MS = 2000;
@@ -36,11 +40,21 @@ function check(settings: Settings, { services }: Contract): number {
 }
 
 async function serve(settings: Settings): Promise<number> {
+  const log = pino({ level: "warn" });
+  const scheme = settings.tls ? "https" : "http";
+  const telemetry = await openTelemetry({
+    environment: process.env,
+    version: manifest.version,
+    scheme,
+    isRead: settings.admin !== undefined,
+    log,
+  });
+  let phase: Phase = "starting";
+  const isDraining = () => phase === "draining";
+  const admin = await openAdmin({ ...settings, metrics: telemetry.text, phase: () => phase });
   const read = contractReader(settings);
   const contract = await read();
-  const log = pino({ level: "warn" });
-  const transportOf = transportsOf(settings);
-  let isDraining = false;
+  const transportOf = transportsOf(settings, telemetry.called);
 
   const open = async ({ services }: Contract): Promise<{ generation: Generation; report: Report }> => {
     const report = reportOn(services, settings.library);
@@ -57,14 +71,16 @@ async function serve(settings: Settings): Promise<number> {
         );
       return transport ? { desc, transport } : [];
     });
-    const generation = await openGeneration({ settings, services: reached, report, log, isDraining: () => isDraining });
+    const generation = await openGeneration({ settings, services: reached, report, telemetry, log, isDraining });
     return { generation, report };
   };
   const first = await open(contract);
   await ensureReachable(settings.targets.values());
-  const gateway = await openGateway(settings, first.generation);
-  const url = `http${settings.tls ? "s" : ""}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${gateway.port}`;
+  const gateway = await openGateway(settings, telemetry, first.generation);
+  phase = "serving";
+  const url = `${scheme}://${hostAndPort(settings.host, gateway.port)}`;
   say(`${told(first.report)} at ${url} (/docs, /openapi.json)\n`);
+  if (admin) say(`The admin port is ${admin.url} (/metrics, /readyz)\n`);
 
   const stop = new AbortController();
   const watching = settings.watch
@@ -82,9 +98,11 @@ async function serve(settings: Settings): Promise<number> {
       })
     : undefined;
   await signal();
-  isDraining = true;
+  phase = "draining";
   stop.abort();
   await Promise.all([gateway.close(), watching]);
+  await telemetry.close();
+  admin?.close();
   say("Stopped\n");
   return 0;
 }
@@ -112,5 +130,5 @@ try {
   const isUsage = error instanceof UsageError;
   process.stderr.write(`connect-transcoder: ${explained(error as Error)}\n`);
   if (isUsage) process.stderr.write("connect-transcoder --help shows all flags.\n");
-  process.exit(isUsage ? 2 : 1);
+  process.exit(isUsage || error instanceof ConfigError ? 2 : 1);
 }

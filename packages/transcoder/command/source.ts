@@ -35,7 +35,10 @@ export function contractReader({ source, reflectHeaders, targetTls }: Settings):
 }
 
 /** Returns the way to a service. All services of one target share its connection. */
-export function transportsOf({ targets, protocol, targetTls, bodyBytes }: Settings) {
+export function transportsOf(
+  { targets, protocol, targetTls, bodyBytes }: Settings,
+  called: (transport: Transport, url: string) => Transport,
+) {
   const made = new Map<string, Transport>();
   const make = (baseUrl: string): Transport => {
     const common = { baseUrl, nodeOptions: targetTls, readMaxBytes: bodyBytes };
@@ -48,7 +51,7 @@ export function transportsOf({ targets, protocol, targetTls, bodyBytes }: Settin
   return ({ typeName }: DescService): Transport | undefined => {
     const url = targets.get(typeName) ?? targets.get("");
     if (url === undefined) return undefined;
-    const transport = made.get(url) ?? make(url);
+    const transport = made.get(url) ?? called(make(url), url);
     made.set(url, transport);
     return transport;
   };
@@ -56,10 +59,11 @@ export function transportsOf({ targets, protocol, targetTls, bodyBytes }: Settin
 
 /** @throws Error that names the first target that accepts no connection */
 export async function ensureReachable(targets: Iterable<string>): Promise<void> {
-  await Promise.all(Array.from(new Set(targets), reach));
+  await Promise.all(Array.from(new Set(targets), (target) => reach(target, CONNECT_MS)));
 }
 
-function reach(target: string): Promise<void> {
+/** Rejects with an Error that names the target, if that accepts no connection within so many milliseconds. */
+export function reach(target: string, ms: number): Promise<void> {
   const { hostname, port, protocol } = new URL(target);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connect({
@@ -67,7 +71,7 @@ function reach(target: string): Promise<void> {
     port: Number(port || (protocol === "https:" ? 443 : 80)),
   });
   const giveUp = (why: string) => reject(new Error(`The target ${target} is away: ${why}`));
-  socket.setTimeout(CONNECT_MS, () => giveUp(`it took no connection within ${CONNECT_MS / 1000} s`));
+  socket.setTimeout(ms, () => giveUp(`it took no connection within ${ms / 1000} s`));
   socket.once("connect", resolve).once("error", ({ message }) => giveUp(message));
   return promise.finally(() => socket.destroy());
 }
