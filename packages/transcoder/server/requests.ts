@@ -31,12 +31,20 @@ export interface Reading {
 
 type ReadRequests = (request: FastifyRequest, reading: Reading) => Requests;
 
+type Read = (request: FastifyRequest, body: Uint8Array | undefined) => Message;
+
+/** Compiles the reader of one message, of a request and one body. @throws HttpError when it is wrong */
+export function messageReader(operation: Operation, options: HandlerOptions): Read {
+  const { limits, ignoreUnknown } = options;
+  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
+  return ({ headers, originalUrl: target }, body) =>
+    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
+}
+
 /** @throws HttpError when the one message is wrong */
 export function requestReader(operation: Operation, options: HandlerOptions): ReadRequests {
-  const { limits, ignoreUnknown, requireContentType } = options;
-  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
-  const read = ({ headers, originalUrl: target }: FastifyRequest, body: Uint8Array | undefined): Message =>
-    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
+  const { limits, requireContentType } = options;
+  const read = messageReader(operation, options);
   const { body } = operation;
   if (!body || !streamsRequests(operation))
     return oneMessage(operation, read, bodyTypesOf(operation, requireContentType));
@@ -46,7 +54,6 @@ export function requestReader(operation: Operation, options: HandlerOptions): Re
   return (request, reading) => ({ only: undefined, messages: refusing(readMessages(request, reading), reading) });
 }
 
-type Read = (request: FastifyRequest, body: Uint8Array | undefined) => Message;
 type ReadMany = (request: FastifyRequest, reading: Reading) => AsyncIterable<Message>;
 
 function oneMessage({ body: takesBody }: Operation, read: Read, bodyTypes: BodyTypes): ReadRequests {
