@@ -15,7 +15,6 @@ import {
   StructSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { type Codec, EXACT } from "../contract/codec.ts";
 import { enumTexts, fullEnumTexts, hasZeroName, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
@@ -53,14 +52,7 @@ function counting<V>(
   };
 }
 
-/** With a cause, so that it is not taken for an error of the service's own. */
-const TOO_DEEP = new ConnectError(
-  `the answer has more than ${MOST_NESTED} messages within one another`,
-  Code.Internal,
-  undefined,
-  undefined,
-  new RangeError("nested too deeply"),
-);
+const tooDeep = () => new RangeError(`the answer has more than ${MOST_NESTED} messages within one another`);
 
 /** Compiles the writer of a whole message. */
 export const messageWriter = (
@@ -122,7 +114,7 @@ const anyIn = (desc: DescMessage, around: Around): Write | undefined =>
 function compileNested(desc: DescMessage, around: Around): (message: Message) => string {
   const write = compileMessage(desc, around);
   return (message) => {
-    if (++around.depth > MOST_NESTED) throw TOO_DEEP;
+    if (++around.depth > MOST_NESTED) throw tooDeep();
     const text = write(message as never);
     around.depth--;
     return text;
@@ -143,7 +135,7 @@ function objectWriter(desc: DescMessage, around: Around): Write {
   let members: readonly Member[] | undefined;
   const writeExtensions = isExtendable(desc) ? extensionWriter(desc, around) : undefined;
   const writer = (message: Message) => {
-    if (++around.depth > MOST_NESTED) throw TOO_DEEP;
+    if (++around.depth > MOST_NESTED) throw tooDeep();
     // Compiled late, because a message may contain itself. Fields that travel as headers are no members.
     members ??= desc.fields.filter((field) => headerOf(field) === "").map((field) => memberOf(field, around));
     let text = "";
