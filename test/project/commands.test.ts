@@ -21,6 +21,7 @@ const notRun: readonly (readonly [what: RegExp, why: string])[] = [
     "it needs a release; scripts/release.process.test.ts makes and checks some",
   ],
   [/^npm (init|install|pkg) /, "it belongs into a project of its own; .ci/store and .ci/transcoder have one"],
+  [/^npx connect-transcoder |localhost:8080\//, "it wants a gRPC service; .ci/command has one and runs them"],
   [/JWT_ISSUER=https:\/\/login\.example|^AUTH_MODE=jwt /, "there is no such issuer; gateway/auth.test.ts has one"],
 ];
 const isRun = (command: string) => !notRun.some(([what]) => what.test(command));
