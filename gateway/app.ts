@@ -40,7 +40,12 @@ import { answerUnknownRpcs } from "./unknown-rpcs.ts";
 export const API_VERSION = "1.0.0";
 
 /** What the gateway chooses of the transcoder's options, and the document tells. */
-export const TOLD_CHOICES = { timeoutHeaders: ["X-Server-Timeout"], ignoreUnknown: true } as const;
+export const TOLD_CHOICES = {
+  codec: "exact",
+  ignoreUnknown: true,
+  maskFromBodyOnly: true,
+  timeoutHeaders: ["X-Server-Timeout"],
+} as const;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -96,11 +101,9 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
-    codec: "exact",
     jsonNamesOnly: true,
     strict: true,
     pathFieldsFromPathOnly: true,
-    maskFromBodyOnly: true,
     ...TOLD_CHOICES,
     requireContentType: true,
     authorize: (request, { method }) => app.admit(request, ...neededMethods(request.originalUrl, method)),

@@ -2,6 +2,7 @@
 import { create, type DescMessage, equals, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { EXACT } from "./contract/codec.ts";
 import { compileLibrary } from "./fixtures/compile.ts";
 import { membersReader } from "./request/decode.ts";
 import { parseJson } from "./request/json.ts";
@@ -10,8 +11,8 @@ import { messageWriter } from "./response/encode.ts";
 const registry = compileLibrary();
 const messageNamed = (name: string) => registry.getMessage(`foreign.library.v1.${name}`) as DescMessage;
 const Book = messageNamed("Book");
-const write = messageWriter(Book);
-const readMembers = membersReader(Book.fields);
+const write = messageWriter(Book, EXACT);
+const readMembers = membersReader(Book.fields, EXACT);
 
 function read(text: string, { strict = false } = {}): Message & Record<string, unknown> {
   const message = create(Book);

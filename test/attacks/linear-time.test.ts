@@ -13,6 +13,7 @@ import { parseAst } from "vitest/node";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { ListPetsRequestSchema, PetService, UpdatePetRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import { EXACT } from "../../packages/transcoder/contract/codec.ts";
 import { parseAccept, weightOf } from "../../packages/transcoder/policy/accept.ts";
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
 import { bodyTypesOf, checkContentType } from "../../packages/transcoder/policy/media.ts";
@@ -177,7 +178,8 @@ const operationOf = (verb: string, path: string): Operation => {
   if (!found) throw new Error(`There is no ${verb} ${path}`);
   return found;
 };
-const compile = (verb: string, path: string) => inputReader(operationOf(verb, path), { basePath: "", maxDepth: 16 });
+const compile = (verb: string, path: string) =>
+  inputReader(operationOf(verb, path), { basePath: "", maxDepth: 16, codec: EXACT });
 const nothing = { headers: {}, body: undefined, strict: true };
 const bodyTypes = bodyTypesOf(operationOf("POST", "/pets"), true);
 const readTimeout = timeoutReader(TIMEOUT_HEADERS, 10_000);

@@ -67,8 +67,14 @@ export function parameterFinder({ query, params, method }: Fillable, jsonNamesOn
 /** No more fields than these are looked at for the list of an operation's parameters: a contract can have any number. */
 const MOST_LISTED = 500;
 
-/** The parameters of an operation, in the order of its contract: of messages as deep as they are, of very many the first ones. */
-export function listParameters({ query, params, method }: Fillable): readonly FieldPath[] {
+/**
+ * The parameters of an operation, in the order of its contract: of messages as deep as they are, of very many the first ones.
+ * `isCut` says that there are more.
+ */
+export function listParameters({ query, params, method }: Fillable): {
+  readonly paths: readonly FieldPath[];
+  readonly isCut: boolean;
+} {
   const found: FieldPath[] = [];
   let looked = 0;
   const look = (fields: readonly DescField[], above: readonly DescField[], types: readonly DescMessage[]): void => {
@@ -82,7 +88,7 @@ export function listParameters({ query, params, method }: Fillable): readonly Fi
     }
   };
   look(query, [], [method.input]);
-  return found;
+  return { paths: found, isCut: looked > MOST_LISTED };
 }
 
 const usable = (desc: DescMessage): DescField[] => desc.fields.filter((field) => !isOutputOnly(field));

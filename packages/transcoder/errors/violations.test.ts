@@ -1,5 +1,6 @@
 /** Where a caller is told to look for what breaks a rule that is about more than one field. */
 import { expect, test } from "vitest";
+import { EXACT } from "../contract/codec.ts";
 import { operationsOf } from "../contract/operations.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { inputReader } from "../request/input.ts";
@@ -46,7 +47,7 @@ test.each([
 ])("%s %s %s: %s", (name, target, body, code, message) => {
   const operation = operations.find(({ id }) => id === name);
   if (!operation) throw new Error(name);
-  const read = inputReader(operation, { basePath: "", maxDepth: 16 });
+  const read = inputReader(operation, { basePath: "", maxDepth: 16, codec: EXACT });
   const incoming = { target, headers: {}, body: new TextEncoder().encode(body), strict: false };
   const [, field, description] = /^(\w+): (.*)$/.exec(message) ?? [];
   // A rule about the whole request has no field.

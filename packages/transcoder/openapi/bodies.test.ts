@@ -76,7 +76,7 @@ const { paths, components } = openApiDocument(
     patchExamples: { "cups.v1.Rules": [{ fixed: null }] },
     deprecation: {},
   },
-  { title: "Cups", version: "1", basePath: "", requestMs: 1 },
+  { title: "Cups", version: "1", basePath: "", requestMs: 1, codec: "exact" },
 ) as never as {
   paths: Record<
     string,

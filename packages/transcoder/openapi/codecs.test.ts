@@ -1,6 +1,6 @@
 /** What the document says of values, in both codecs, and of fields by their annotations of google.api. */
 import { expect, test } from "vitest";
-import { createCodec } from "../contract/codec.ts";
+import type { CodecOptions } from "../contract/codec.ts";
 import { operationsOf } from "../contract/operations.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { openApiDocument } from "./document.ts";
@@ -67,15 +67,20 @@ type Operation = { deprecated?: boolean; requestBody: { content: Record<string, 
   responses: Record<string, { content: Record<string, { schema: object }> }>;
 };
 
-function documentOf(options: Parameters<typeof createCodec>[0]) {
+function documentOf(options: Omit<CodecOptions, "registry">) {
   const sources = {
     operations: operationsOf(service),
     docs: {},
     files: [],
     deprecation: {},
-    codec: createCodec(options),
   };
-  const document = openApiDocument(sources, { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000 });
+  const document = openApiDocument(sources, {
+    title: "Shop",
+    version: "1.0.0",
+    basePath: "",
+    requestMs: 1000,
+    ...options,
+  });
   return JSON.parse(jsonText(document)) as {
     components: { schemas: Record<string, Schema> };
     paths: Record<string, Record<string, Operation>>;

@@ -45,7 +45,7 @@ const service = serviceOf(
 );
 const document = openApiDocument(
   { operations: operationsOf(service), docs: {}, files: filesBelow([service.file]), deprecation: {} },
-  { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000 },
+  { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000, codec: "exact" },
 ) as never as {
   components: { schemas: Record<string, { required?: string[]; properties: Record<string, object> }> };
   paths: Record<string, { get: { parameters: { name?: string; required?: boolean }[] } }>;
@@ -126,7 +126,7 @@ test("RPCs of one name in two services have ids of their own", () => {
       files: filesBelow(services.map(({ file }) => file)),
       deprecation: {},
     },
-    { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000 },
+    { title: "Shop", version: "1.0.0", basePath: "", requestMs: 1000, codec: "exact" },
   ) as never as { paths: Record<string, { get: { operationId: string } }> };
   expect(Object.values(paths).map(({ get }) => get.operationId)).toEqual([
     "Old_getBook",
@@ -170,7 +170,7 @@ test("a successor's variables go by the names of the path, and what is no part o
   );
   const { paths } = openApiDocument(
     { operations: operationsOf(items), docs: {}, files: filesBelow([items.file]), deprecation: {} },
-    { title: "Items", version: "1.0.0", basePath: "", requestMs: 1000 },
+    { title: "Items", version: "1.0.0", basePath: "", requestMs: 1000, codec: "exact" },
   ) as never as { paths: Record<string, { delete: { description: string } }> };
   expect(paths["/items/{itemId}"]?.delete.description).toContain("/things/{itemId}?shelf={shelfId}");
 });

@@ -1,8 +1,11 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { type CodecOptions, createCodec } from "../contract/codec.ts";
+import { commentsOf } from "../contract/comments.ts";
 import { lastOf } from "../contract/field-path.ts";
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
+import { listParameters } from "../contract/query-parameters.ts";
 import { shapeOf } from "../contract/shown-path.ts";
 import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
@@ -16,13 +19,14 @@ import type { JsonObject } from "./json.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
 import { hasPlace, pathsOf, pathVariables, withOnePathEach } from "./paths.ts";
 import { line, prose } from "./prose.ts";
+import { referredOnly } from "./referred.ts";
 import { requestBodyOf } from "./request-bodies.ts";
 import { type Common, failureExamples, failureResponses, ownHeaders, responsesOf } from "./responses.ts";
 import { createSchemas, type Schemas } from "./schemas.ts";
 import type { Sources } from "./sources.ts";
 
-/** What the document says about the whole interface. */
-export interface About {
+/** What the document says about the whole interface. Options of the transcoder have the same defaults here. */
+export interface About extends Omit<CodecOptions, "registry"> {
   readonly title: string;
   readonly version: string;
   readonly description?: string | undefined;
@@ -38,6 +42,8 @@ export interface About {
   readonly requestMs: number;
   /** By which a caller can ask for less; by default all that there are. */
   readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
+  /** Whether `updateMask` in a query is unknown; by default it says what a PUT or PATCH changes. */
+  readonly maskFromBodyOnly?: boolean | undefined;
   /** Whether members and parameters that an operation does not know are ignored; by default they are errors. */
   readonly ignoreUnknown?: boolean | undefined;
   /** What stands before the operations adds this to all answers, such as a limit of rates. */
@@ -51,19 +57,26 @@ export interface About {
     | undefined;
 }
 
+/** The comments of the contract by full name. */
+type Texts = Readonly<Record<string, string>>;
+
+/** Sources with all their texts. */
+type Told = Sources & { readonly docs: Texts };
+
 const NOTHING = { errors: [], headers: {} };
 
 /** @throws Error when an operation names an error that the catalogue does not have. */
 export function openApiDocument(given: Sources, about: About): JsonObject {
+  const { docs: texts = commentsOf(given.files) } = given;
   const sources = {
     ...given,
     operations: withOnePathEach(withUniqueIds(given.operations)),
-    docs: Object.fromEntries(Object.entries(given.docs).map(([name, text]) => [name, prose(text)])),
+    docs: Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, prose(text)])),
   };
   const { operations, docs } = sources;
   const errors = errorsOf(sources);
   const bodies = errorBodies(errors);
-  const schemas = createSchemas(sources, Object.keys(bodies.schemas));
+  const schemas = createSchemas(sources, createCodec(about), Object.keys(bodies.schemas));
   const { title, version, description, license, contact, url = "", basePath, everywhere = NOTHING } = about;
   const common = {
     errorBodies: bodies,
@@ -75,8 +88,14 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   const described = operations.map((operation) => ({
     operation,
     failures: failuresOf(operation, sources, errors, everywhere.errors),
-    parameters: parametersOf(operation, schemas, parameters),
+    parameters: parametersOf(operation, schemas, parameters, about),
   }));
+  const paths = pathsOf(
+    described.map(({ operation, failures, parameters }) => ({
+      operation,
+      text: describe(operation, parameters, failures, sources, schemas, common),
+    })),
+  );
   return {
     openapi: "3.1.1",
     info: {
@@ -88,23 +107,21 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
     },
     servers: [{ url: url + basePath || "/" }],
     tags: tagsOf(operations, docs),
-    paths: pathsOf(
-      described.map(({ operation, failures, parameters }) => ({
-        operation,
-        text: describe(operation, parameters, failures, sources, schemas, common),
-      })),
+    paths,
+    components: referredOnly(
+      {
+        schemas: { ...schemas.components(), ...bodies.schemas },
+        responses: failureResponses(described, common),
+        parameters,
+        examples: failureExamples(
+          described.flatMap(({ failures }) => failures),
+          bodies,
+        ),
+        headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
+        securitySchemes: sources.security,
+      },
+      paths,
     ),
-    components: {
-      schemas: { ...schemas.components(), ...bodies.schemas },
-      responses: failureResponses(described, common),
-      parameters,
-      examples: failureExamples(
-        described.flatMap(({ failures }) => failures),
-        bodies,
-      ),
-      headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
-      securitySchemes: sources.security,
-    },
   };
 }
 
@@ -122,7 +139,7 @@ function describe(
   operation: Operation,
   parameters: readonly JsonObject[],
   failures: readonly Failure[],
-  sources: Sources,
+  sources: Told,
   schemas: Schemas,
   common: Common,
 ): JsonObject {
@@ -148,15 +165,20 @@ function describe(
 const securityOf = ({ scope }: Operation, { security }: Sources): JsonObject[] | undefined =>
   security && Object.keys(security).map((name) => ({ [name]: scope === "" ? [] : [scope] }));
 
-function textOf(operation: Operation, { docs, deprecation }: Sources): JsonObject {
+function textOf(operation: Operation, { docs, deprecation }: Told): JsonObject {
   const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";
   const [, summary = text, rest = ""] = /^(.*?)\.(?:\s+(.*))?$/s.exec(text) ?? [];
-  const paragraphs = [rest, patching(operation), prose(ending(operation, deprecation))];
+  const paragraphs = [rest, patching(operation), unlisted(operation), prose(ending(operation, deprecation))];
   return {
     summary: line(summary) || undefined,
     description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined,
   };
 }
+
+const unlisted = (operation: Operation): string =>
+  listParameters(operation).isCut
+    ? "It has more query parameters than stand here: those of the fields that are not named yet."
+    : "";
 
 function patching({ updateMask, acceptsEmptyMask }: Operation): string {
   if (!updateMask) return "";
@@ -226,10 +248,11 @@ function qualified(record: DescMessage, { name }: DescField): string {
   return name.startsWith(owner) ? name : owner + name;
 }
 
-function tagsOf(operations: readonly Operation[], docs: Sources["docs"]): JsonObject[] {
+function tagsOf(operations: readonly Operation[], docs: Texts): JsonObject[] {
   const services = groupBy(operations, ({ tag }) => tag);
   return [...services].map(([name, ofTag]) => ({
     name: line(name),
-    description: [...new Set(ofTag.map(({ service }) => docs[service.typeName] ?? ""))].join(" "),
+    description:
+      [...new Set(ofTag.map(({ service }) => docs[service.typeName]).filter(Boolean))].join(" ") || undefined,
   }));
 }

@@ -1,6 +1,7 @@
 /** What contracts call their own, where the document, or another part of a contract, has that name too. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { EXACT } from "../contract/codec.ts";
 import { operationsOf } from "../contract/operations.ts";
 import { filesBelow } from "../descriptors.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
@@ -45,7 +46,13 @@ function documentOf(files: Readonly<Record<string, string>>): Document {
     files: filesBelow(services.map(({ file }) => file)),
     deprecation: {},
   };
-  return openApiDocument(sources, { title: "Shop", version: "1", basePath: "", requestMs: 1 }) as never as Document;
+  return openApiDocument(sources, {
+    title: "Shop",
+    version: "1",
+    basePath: "",
+    requestMs: 1,
+    codec: "exact",
+  }) as never as Document;
 }
 
 const schemaOf = ({ paths }: Document, path: string) =>
@@ -98,7 +105,7 @@ test("messages that are called Status and Problem don't take the place of those 
 
 test("an own Error without a package has no longer name to take", () => {
   const files = compileProtos({ "bare.proto": 'syntax = "proto3"; message Error {}' });
-  const schemas = createSchemas({ docs: {}, files: [] }, ["Error"]);
+  const schemas = createSchemas({ docs: {}, files: [] }, EXACT, ["Error"]);
   const desc = files.getMessage("Error") as DescMessage;
   expect(schemas.message(desc, "output")).toEqual({ $ref: "#/components/schemas/Error-2" });
   expect(Object.keys(schemas.components())).toEqual(["Error-2"]);
@@ -179,7 +186,7 @@ test("and to nothing else whose variable has the same name", () => {
   const services = ["OldBooks", "Lamps", "Wires", "Stock"].map((name) => serviceOf(registry, `shop.${name}`));
   const { paths } = openApiDocument(
     { operations: services.flatMap(operationsOf), docs: {}, files: [], deprecation: {} },
-    { title: "Shop", version: "1", basePath: "", requestMs: 1 },
+    { title: "Shop", version: "1", basePath: "", requestMs: 1, codec: "exact" },
   ) as never as Document;
   const linksOf = (path: string) => paths[path]?.post?.responses[201]?.links as Record<string, object>;
   expect(Object.keys(linksOf("/books"))).toEqual(["getOldBook", "moveOldBook", "getStock"]);

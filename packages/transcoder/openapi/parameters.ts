@@ -1,5 +1,6 @@
 /** What an operation takes besides its body. */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import { jsonPath, lastOf } from "../contract/field-path.ts";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
@@ -18,17 +19,22 @@ export function parametersOf(
   operation: Operation,
   schemas: Schemas,
   common: ReturnType<typeof commonParameters>,
+  { maskFromBodyOnly = false }: { readonly maskFromBodyOnly?: boolean | undefined } = {},
 ): JsonObject[] {
   const resume = operation.stream?.resume;
   const inPath = pathVariables(operation).map((variable) => inPathOf(variable, operation, schemas));
-  const inQuery = listParameters(operation).map((path) => {
+  const inQuery = listParameters(operation).paths.map((path) => {
     const field = lastOf(path);
     const described = parameter(jsonPath(path), "query", field, schemas, styleOf(field));
     if (field === operation.paging?.pageToken) return { ...described, description: NEXT_PAGE };
     // A message need not be there, so nothing in it has to be given.
     const optional = path.length > 1 ? { ...described, required: undefined } : described;
-    return field === resume ? optional : { ...optional, schema: notEmpty(described.schema as JsonObject) };
+    return field === resume || schemas.codec.isLenient
+      ? optional
+      : { ...optional, schema: notEmpty(described.schema as JsonObject) };
   });
+  const { maskParameter } = operation;
+  const inMask = maskParameter && !maskFromBodyOnly ? [maskOf(operation, maskParameter, schemas)] : [];
   const inHeader = operation.requestHeaders.map(({ name, field }) =>
     withExamples(parameter(name, "header", field, schemas, {}), CONDITION_EXAMPLES[name]),
   );
@@ -39,10 +45,18 @@ export function parametersOf(
   return [
     ...inPath,
     ...inQuery,
+    ...inMask,
     ...inHeader,
     ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
     ...inCommon.map(([called]) => ({ $ref: `#/components/parameters/${called}` })),
   ];
+}
+
+/** What a PUT or PATCH changes, by a caller's own word. */
+function maskOf({ updateMask }: Operation, field: DescField, schemas: Schemas): JsonObject {
+  const { description, ...described } = parameter(field.jsonName, "query", field, schemas, { required: undefined });
+  const otherwise = `Without it ${updateMask ? "what the body names" : "all"} is changed.`;
+  return { ...described, description: [description, otherwise].filter(Boolean).join(" ") };
 }
 
 /** A list comes as many parameters, and so does a map, with the key in brackets: `labels[color]=red`. */
@@ -96,12 +110,12 @@ function parameter(
     in: location,
     required: location === "path" || schemas.isRequired(field) ? true : undefined,
     description: description === undefined ? undefined : `${description}${repeatable}`,
-    schema: isClamped(field) ? unlimited(schema, field) : schema,
+    schema: isClamped(field) ? unlimited(schema, field, schemas.codec) : schema,
     ...more,
   };
 }
 
-/** Without a value a parameter of the query is an error. */
+/** Without a value a parameter of the query is an error, but in proto3 JSON, where a text may be empty. */
 const notEmpty = (schema: JsonObject): JsonObject =>
   schema.type === "array"
     ? { ...schema, items: notEmpty(schema.items as JsonObject) }
@@ -110,8 +124,12 @@ const notEmpty = (schema: JsonObject): JsonObject =>
       : schema;
 
 /** A number beyond the type's range is read as the nearest within it, so only rules limit it. */
-function unlimited({ format: _, minimum, maximum, ...schema }: JsonObject, { scalar }: DescField): JsonObject {
-  const type = scalar === undefined ? {} : scalarSchema(scalar);
+function unlimited(
+  { format: _, minimum, maximum, ...schema }: JsonObject,
+  { scalar }: DescField,
+  codec: Codec,
+): JsonObject {
+  const type = scalar === undefined ? {} : scalarSchema(scalar, codec);
   return {
     ...schema,
     minimum: minimum === type.minimum ? undefined : minimum,

@@ -41,7 +41,7 @@ const document = openApiDocument(
     files: filesBelow([service.file]),
     deprecation: {},
   },
-  { title: "Library", version: "1", basePath: "", requestMs: 1 },
+  { title: "Library", version: "1", basePath: "", requestMs: 1, codec: "exact" },
 ) as unknown as { paths: Record<string, Record<string, { operationId: string; parameters: Parameters }>> };
 
 const inPath = (path: string, verb: string) =>

@@ -6,7 +6,7 @@ import {
   Ignore,
   message as messageRules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { isOutputOnly } from "../contract/fields.ts";
 import { isHidden } from "../response/encode.ts";
 import { isRequiredByBehavior } from "./behavior.ts";
@@ -15,12 +15,7 @@ import { ruleKeywords } from "./rules.ts";
 import { valueNames } from "./values.ts";
 
 /** On output a field without presence is always there, but an enum that may say "unspecified". */
-export function isRequired(
-  field: DescField,
-  isInput: boolean,
-  rulesFiles: readonly DescFile[],
-  codec: Codec = EXACT,
-): boolean {
+export function isRequired(field: DescField, isInput: boolean, rulesFiles: readonly DescFile[], codec: Codec): boolean {
   if (field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED) return true;
   if (!isInput) return !codec.omitUnpopulated && isAlwaysThere(field) && (!isHidden(field, codec) || isWanted(field));
   return (
@@ -32,7 +27,7 @@ export function isRequired(
 }
 
 /** What the rules say of the value of a field as a whole; `rulesFiles` are where predefined ones are found. */
-export const ownKeywords = (field: DescField, rulesFiles: readonly DescFile[], codec: Codec = EXACT): JsonObject => ({
+export const ownKeywords = (field: DescField, rulesFiles: readonly DescFile[], codec: Codec): JsonObject => ({
   ...notZero(field, codec),
   ...(isAlternative(field) ? {} : ruleKeywords(getOption(field, fieldRules), rulesFiles)),
 });

@@ -58,7 +58,7 @@ const document = JSON.parse(
         reasons,
         deprecation: {},
       },
-      { title: NASTY, description: NASTY, version: "1", basePath: "", requestMs: 1 },
+      { title: NASTY, description: NASTY, version: "1", basePath: "", requestMs: 1, codec: "exact" },
     ),
   ),
 );

@@ -1,7 +1,10 @@
 /** What an operation takes as its body. */
+
+import type { DescField } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { streamsRequests, takesBytes } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
+import { patchedField } from "../contract/patch.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { BYTES, type Json, type JsonObject } from "./json.ts";
 import { requestContent } from "./message-streams.ts";
@@ -23,13 +26,20 @@ export function requestBodyOf(
   const schema = updateMask ? patchSchema(operation, body, schemas) : bodySchema(operation, body, schemas);
   const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
   const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
-  return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema, example }])) };
+  // In proto3 JSON a body that may be empty need not be there.
+  const mayBeEmpty = body.kind === "all" && !updateMask && schemas.codec.isLenient && schema.required === undefined;
+  return {
+    required: mayBeEmpty ? undefined : true,
+    content: Object.fromEntries(types.map((type) => [type, { schema, example }])),
+  };
 }
 
-const patchSchema = (operation: Operation, body: Body, schemas: Schemas): JsonObject =>
-  body.kind === "field" && body.field.message
-    ? schemas.mergePatch(body.field.message)
-    : bodySchema(operation, body, schemas);
+function patchSchema({ method, updateMask }: Operation, body: Body, schemas: Schemas): JsonObject {
+  const resource = patchedField(body) as NonNullable<ReturnType<typeof patchedField>>;
+  return body.kind === "field"
+    ? schemas.mergePatch(resource.message)
+    : schemas.wholePatch(method.input, body.fields, resource, updateMask as DescField);
+}
 
 function bodySchema({ method: { input } }: Operation, body: Body, schemas: Schemas): JsonObject {
   if (body.kind === "all")

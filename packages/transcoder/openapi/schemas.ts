@@ -2,9 +2,10 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { enumNames, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { isMerged } from "../contract/patch.ts";
 import { isLong, isNullable } from "../response/encode.ts";
 import { behaviorKeywords } from "./behavior.ts";
 import type { JsonObject } from "./json.ts";
@@ -14,17 +15,20 @@ import type { Sources } from "./sources.ts";
 import { addressBytes, enumSchema, inText, nullable, scalarSchema, valueNames, wellKnownSchema } from "./values.ts";
 
 /**
- * Whether a value is sent by callers, in a body or beside it, or comes to them. A message that goes both ways is held to both.
+ * Whether a value is sent by callers, in a body, in a merge patch or beside a body, or comes to them. A message that goes both ways is held to both.
  */
-export type Direction = "input" | "parameter" | "output";
+export type Direction = "input" | "patch" | "parameter" | "output";
 
 export type Schemas = ReturnType<typeof createSchemas>;
 
-type Described = Pick<Sources, "docs" | "files" | "examples" | "patchExamples" | "codec">;
+type Described = Pick<Sources, "files" | "examples" | "patchExamples"> & {
+  readonly docs: NonNullable<Sources["docs"]>;
+};
 
 /** `reserved` are names of schemas that stand beside these. */
 export function createSchemas(
-  { docs, files, examples = {}, patchExamples = {}, codec = EXACT }: Described,
+  { docs, files, examples = {}, patchExamples = {} }: Described,
+  codec: Codec,
   reserved: readonly string[],
 ) {
   const named = new Map<string, { of: string; schema: () => JsonObject }>();
@@ -85,8 +89,8 @@ export function createSchemas(
       type: "object",
       properties: properties(desc, (member) =>
         isClearable(member) || (codec.nullIsUnset && !isNullable(member, codec))
-          ? nullable(field(member, "input"))
-          : field(member, "input"),
+          ? nullable(field(member, "patch"))
+          : field(member, "patch"),
       ),
       examples: patchExamples[desc.typeName],
     }));
@@ -119,6 +123,7 @@ export function createSchemas(
   }
 
   function value(desc: DescField, direction: Direction): JsonObject {
+    if (direction === "patch") return isMerged(desc) ? mergePatch(desc.message) : value(desc, "input");
     if (desc.message) return message(desc.message, direction);
     if (desc.enum?.typeName === NULL_VALUE) return enumSchema(desc.enum, codec);
     if (desc.enum)
@@ -159,6 +164,21 @@ export function createSchemas(
     return { description: [docs[name], description].filter(Boolean).join("\n\n") || undefined, ...schema };
   };
 
+  /** Refers to the schema of a request with a merge patch in it, that of `resource`. Its update mask need not be there. */
+  const wholePatch = (
+    desc: DescMessage,
+    fields: readonly DescField[],
+    resource: DescField,
+    mask: DescField,
+  ): JsonObject =>
+    refer(`${desc.name}Patch`, [desc.typeName, "patch", ...fields.map(({ number }) => number)].join("-"), () => ({
+      type: "object",
+      properties: Object.fromEntries(
+        fields.map((member) => [memberName(member), field(member, member === resource ? "patch" : "input")]),
+      ),
+      required: names(fields.filter((member) => member !== mask && isRequired(member, true, files, codec))),
+    }));
+
   /** The schema of an object with these fields as members. */
   const object = (fields: readonly DescField[]): JsonObject => ({
     type: "object",
@@ -170,6 +190,7 @@ export function createSchemas(
     codec,
     message,
     mergePatch,
+    wholePatch,
     field,
     object,
     /** Whether a caller has to send the field. */

@@ -10,7 +10,7 @@ import {
   TimestampSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { enumNames, NULL_VALUE } from "../contract/enums.ts";
 import { isLong } from "../response/encode.ts";
 import { type Range, rangeOf } from "../validation/range.ts";
@@ -37,7 +37,7 @@ const others: Partial<Record<ScalarType, JsonObject>> = {
   [ScalarType.FLOAT]: floating("float"),
 };
 
-export function scalarSchema(type: ScalarType, { writesLongsAsText }: Codec = EXACT): JsonObject {
+export function scalarSchema(type: ScalarType, { writesLongsAsText }: Codec): JsonObject {
   const range = rangeOf(type);
   if (range && writesLongsAsText && isLong(type))
     return { type: "string", format: range.min === 0n ? "uint64" : "int64" };

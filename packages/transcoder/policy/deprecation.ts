@@ -1,5 +1,6 @@
 /** The headers of an operation that is on its way out (RFC 9745, RFC 8594, RFC 5829). */
 import { create } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import type { Deprecation, Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { splitTarget } from "../request/head.ts";
@@ -29,7 +30,7 @@ export function effectiveDates(
 }
 
 /** Compiles the headers of every answer of the operation, errors too. The link is left out where the path is no id. */
-export function deprecationHeaders(operation: Operation, policy: DeprecationPolicy, basePath: string) {
+export function deprecationHeaders(operation: Operation, policy: DeprecationPolicy, basePath: string, codec: Codec) {
   const { deprecation } = operation;
   if (!deprecation) return undefined;
   const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
@@ -37,7 +38,7 @@ export function deprecationHeaders(operation: Operation, policy: DeprecationPoli
     deprecation: `@${Math.floor(deprecatedAt.getTime() / 1000)}`,
     sunset: sunsetAt.toUTCString(),
   };
-  const successorOf = successorReader(operation, basePath);
+  const successorOf = successorReader(operation, basePath, codec);
   return (target: string): Record<string, string> => {
     const successor = successorOf(target);
     return successor === undefined ? dates : { ...dates, link: `<${successor}>; rel="successor-version"` };
@@ -45,10 +46,14 @@ export function deprecationHeaders(operation: Operation, policy: DeprecationPoli
 }
 
 /** Compiles what to ask for instead of a target of the operation. Undefined where there is nothing, or the path is no id. */
-export function successorReader(operation: Operation, basePath: string): (target: string) => string | undefined {
+export function successorReader(
+  operation: Operation,
+  basePath: string,
+  codec: Codec,
+): (target: string) => string | undefined {
   const successor = operation.deprecation?.successor;
   if (!successor) return () => undefined;
-  const readPath = pathReader(operation, basePath);
+  const readPath = pathReader(operation, basePath, codec);
   return (target) => {
     const request = create(operation.method.input);
     try {

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { clearField, create, equals, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { assignAt, type FieldPath, heldBy, heldIn, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
 import { takesBytes } from "../contract/kinds.ts";
 import type { Body, Operation } from "../contract/operation.ts";
@@ -19,7 +19,7 @@ export interface BodyOptions {
   /** Nesting of JSON; the outermost value counts as 1. */
   readonly maxDepth: number;
   readonly jsonNamesOnly?: boolean | undefined;
-  readonly codec?: Codec | undefined;
+  readonly codec: Codec;
   /** Fields that the path fills are unknown in a body that is the whole request. By default it may repeat their values. */
   readonly pathFieldsFromPathOnly?: boolean | undefined;
 }
@@ -43,7 +43,7 @@ export function bodyFieldsReader(
     return ({ headers, body: bytes = EMPTY }, message) => readBytes(message, headers, bytes);
   }
   const assign = besidePath(operation, body, options);
-  const mayBeEmpty = body.kind === "all" && !operation.updateMask && (options.codec ?? EXACT).isLenient;
+  const mayBeEmpty = body.kind === "all" && !operation.updateMask && options.codec.isLenient;
   return ({ body: bytes = EMPTY, strict }, message) => {
     // Where the path says all that an RPC needs, such as "/v1/jobs/7:cancel", many clients send nothing more.
     if (bytes.length === 0 && mayBeEmpty) return;
@@ -107,7 +107,7 @@ function differs(message: Message, path: FieldPath, value: unknown): boolean {
   return !equals(field.parent, one, other);
 }
 
-function bodyAssigner(operation: Operation, body: Body, { codec = EXACT, jsonNamesOnly = false }: BodyOptions): Assign {
+function bodyAssigner(operation: Operation, body: Body, { codec, jsonNamesOnly = false }: BodyOptions): Assign {
   const { updateMask, record, method } = operation;
   const resource = patchedField(body);
   if (updateMask && resource) {

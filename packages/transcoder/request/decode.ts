@@ -1,7 +1,7 @@
 /** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
 import { create, type DescField, type DescMessage, type Message, setExtension } from "@bufbuild/protobuf";
 import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { MOST_NESTED } from "../contract/nesting.ts";
@@ -42,7 +42,7 @@ export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !
  * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `output` is
  * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
  */
-export function membersReader(fields: readonly DescField[], codec = EXACT, output?: DescMessage): ReadMembers {
+export function membersReader(fields: readonly DescField[], codec: Codec, output?: DescMessage): ReadMembers {
   const known = byName([...(output?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));
   const outputOf = ({ jsonName }: DescField) => output?.fields.find((field) => field.jsonName === jsonName)?.message;
   const assigns = new Map(
@@ -80,7 +80,7 @@ const VALUE = ValueSchema.typeName;
 export type Assign = (target: Message, value: JsonValue, handling: Handling) => void;
 
 /** Compiles the reader of one field's value into a message; see `membersReader` for `output`. */
-export function assigner(field: DescField, codec = EXACT, output?: DescMessage): Assign {
+export function assigner(field: DescField, codec: Codec, output?: DescMessage): Assign {
   const read = fieldReader(field, codec, output);
   const { localName, oneof } = field;
   if (!oneof)

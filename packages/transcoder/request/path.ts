@@ -26,7 +26,7 @@ export type ReadPath = (path: string, target: Message) => void;
  *
  * @throws HttpError INVALID_ID
  */
-export function pathReader({ template }: Pick<Operation, "template">, basePath: string, codec?: Codec): ReadPath {
+export function pathReader({ template }: Pick<Operation, "template">, basePath: string, codec: Codec): ReadPath {
   const first = basePath.split("/").length;
   const { segments, customVerb } = template;
   const rest = segments.findIndex(isRest);

@@ -1,6 +1,6 @@
 /** Query strings: what they hold, and how parameters become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
@@ -45,7 +45,7 @@ export type ReadQuery = (parameters: Parameters, target: Message, strict: boolea
 /** How the query of an operation is read. */
 export interface QueryOptions {
   readonly jsonNamesOnly?: boolean | undefined;
-  readonly codec?: Codec | undefined;
+  readonly codec: Codec;
   /** Fields that the path fills are unknown parameters. By default the path counts, and the parameter is left aside. */
   readonly pathFieldsFromPathOnly?: boolean | undefined;
   /** The update mask of a PUT or PATCH is an unknown parameter. */
@@ -56,9 +56,9 @@ export interface QueryOptions {
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader(operation: Operation, options: QueryOptions = {}): ReadQuery {
+export function queryReader(operation: Operation, options: QueryOptions): ReadQuery {
   const { query, paging, stream, maskParameter } = operation;
-  const { jsonNamesOnly, codec = EXACT, pathFieldsFromPathOnly = false, maskFromBodyOnly = false } = options;
+  const { jsonNamesOnly, codec, pathFieldsFromPathOnly = false, maskFromBodyOnly = false } = options;
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
   const mask = maskParameter && !maskFromBodyOnly ? [maskParameter] : [];
   const find = parameterFinder({ ...operation, query: [...query, ...mask] }, jsonNamesOnly);

@@ -1,7 +1,7 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { enumNames, fullEnumNames, NULL_VALUE } from "../contract/enums.ts";
 import { type Range, rangeOf, rangeWords } from "../validation/range.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
@@ -102,7 +102,7 @@ function anyString(value: JsonValue): string {
 }
 
 /** How a scalar is read from JSON. The rules are those that its range is told by. */
-export function scalarFromJson(type: ScalarType, rules?: Rules, { isLenient }: Codec = EXACT): FromJson {
+export function scalarFromJson(type: ScalarType, rules: Rules | undefined, { isLenient }: Codec): FromJson {
   const range = rangeOf(type);
   const number = isLenient ? numberInText : (value: JsonValue) => value;
   if (range) return (value) => integerFromJson(number(value), range, rules);

@@ -1,7 +1,7 @@
 /** Values of fields from text, as they are in a path or a query. */
 import { create, type DescField } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { valueRules } from "../validation/range.ts";
 import { enumFromText, scalarFromText } from "./scalars.ts";
 import { hasTextForm, messageFromText } from "./well-known.ts";
@@ -20,7 +20,7 @@ export const isTextual = ({ message }: DescField): boolean =>
  *
  * @throws Error when the field is not textual; the reader throws SchemaError for a text that is no such value
  */
-export function textReader(field: DescField, codec: Codec = EXACT, isClamped = false): (text: string) => unknown {
+export function textReader(field: DescField, codec: Codec, isClamped = false): (text: string) => unknown {
   const { message, enum: enumeration, scalar } = field;
   if (!isTextual(field)) throw new Error(`${field.name} can't be told by a text`);
   if (enumeration) return enumFromText(enumeration, codec);

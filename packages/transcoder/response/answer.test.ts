@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { EXACT } from "../contract/codec.ts";
 import { operationsOf } from "../contract/operations.ts";
 import { compileLibrary, compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { answerer } from "./answer.ts";
@@ -28,7 +29,7 @@ const [operation] = operationsOf(
   ),
 );
 if (!operation) throw new Error("no operation");
-const answerOf = answerer(operation, { basePath: "" });
+const answerOf = answerer(operation, { basePath: "", codec: EXACT });
 const answer = (page: object) => answerOf(create(operation.method.output, page as never), new Headers(), "/page");
 
 test("bytes travel as a header in base64, and a field that was not sent does not travel", () => {
@@ -50,7 +51,8 @@ describe("the link to the next page", () => {
   const [list] = operationsOf(serviceOf(compileLibrary(), "foreign.library.v1.LibraryService"));
   if (!list) throw new Error("no operation");
   const page = create(list.method.output, { nextPageToken: "t" } as never);
-  const linkOf = (target: string) => answerer(list, { basePath: "" })(page, new Headers(), target).headers.link;
+  const linkOf = (target: string) =>
+    answerer(list, { basePath: "", codec: EXACT })(page, new Headers(), target).headers.link;
 
   test("repeats what was sent as it was sent, however it could be written too", () => {
     const text = "a:b/c;@$,d%20e".repeat(100);

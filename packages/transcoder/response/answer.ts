@@ -38,7 +38,7 @@ const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-ca
 interface AnswerOptions {
   readonly basePath: string;
   readonly jsonNamesOnly?: boolean;
-  readonly codec?: Codec;
+  readonly codec: Codec;
   readonly tellUnknown?: TellUnknown;
   /** Where the record at a path is found. */
   readonly addressOf?: ((path: string) => string) | undefined;

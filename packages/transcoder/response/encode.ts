@@ -15,7 +15,7 @@ import {
   StructSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { type Codec, EXACT } from "../contract/codec.ts";
+import type { Codec } from "../contract/codec.ts";
 import { enumTexts, fullEnumTexts, hasZeroName, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import { MOST_NESTED } from "../contract/nesting.ts";
@@ -57,7 +57,7 @@ const tooDeep = () => new RangeError(`the answer has more than ${MOST_NESTED} me
 /** Compiles the writer of a whole message. */
 export const messageWriter = (
   desc: DescMessage,
-  codec = EXACT,
+  codec: Codec,
   tellUnknown?: TellUnknown,
 ): ((message: Message) => string) =>
   counting(codec, tellUnknown, (around) => compileMessage(desc, around) as (message: Message) => string);
@@ -65,7 +65,7 @@ export const messageWriter = (
 /** Compiles the writer of one field of a message, as in `response_body`. */
 export const fieldWriter = (
   field: DescField,
-  codec = EXACT,
+  codec: Codec,
   tellUnknown?: TellUnknown,
 ): ((message: Message) => string) =>
   counting(codec, tellUnknown, (around) => {
@@ -84,7 +84,7 @@ const isObject = (message: DescMessage): boolean =>
   message.typeName === AnySchema.typeName;
 
 /** Whether the answer of `response_body` can be null, when it was not sent or is an enum that is unspecified. */
-export const mayBeNull = (field: DescField, codec = EXACT): boolean =>
+export const mayBeNull = (field: DescField, codec: Codec): boolean =>
   field.enum?.typeName === NULL_VALUE ||
   field.message?.typeName === ValueSchema.typeName ||
   (emptyOf(field) === "null" &&

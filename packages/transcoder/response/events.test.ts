@@ -3,6 +3,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { EXACT } from "../contract/codec.ts";
 import { operationsOf } from "../contract/operations.ts";
 import type { Stream } from "../contract/stream.ts";
 import { compileNews, compileProtos, serviceOf } from "../fixtures/compile.ts";
@@ -11,7 +12,7 @@ import { eventFormats, eventReader } from "./events.ts";
 const [serverSentEvents, linesOfJson] = eventFormats as [(typeof eventFormats)[0], (typeof eventFormats)[0]];
 const service = serviceOf(compileNews(), "foreign.news.v1.NewsService");
 const [watch] = operationsOf(service);
-const read = eventReader(watch?.stream as Stream);
+const read = eventReader(watch?.stream as Stream, EXACT);
 const gone = (message: string) => JSON.stringify({ code: "A", message, status: 410 });
 const tell = (init: object) => read(create(watch?.method.output as never, init as never) as Message);
 
@@ -100,9 +101,10 @@ describe("server-sent events", () => {
         }`,
     });
     const [operation] = operationsOf(serviceOf(registry, "ticks.v1.Ticks"));
-    const told = eventReader(operation?.stream as Stream)(
-      create(operation?.method.output as never, { number: 7 } as never),
-    );
+    const told = eventReader(
+      operation?.stream as Stream,
+      EXACT,
+    )(create(operation?.method.output as never, { number: 7 } as never));
     expect(serverSentEvents.event(told, "")).toBe('data: {"number":7}\n\n');
     expect(linesOfJson.event(told, "")).toBe('{"data":{"number":7}}\n');
   });

@@ -83,7 +83,7 @@ export function eventWriter(format: EventFormat, begin: string): StreamWriter<St
 /** Compiles what responses tell. What it throws is the service's fault. */
 export function eventReader(
   { id, data }: Stream,
-  codec?: Codec,
+  codec: Codec,
   tellUnknown?: TellUnknown,
 ): (response: Message) => StreamEvent {
   const readId = (response: Message) => (id ? plain(id.name, contentOf(response, id)) : "");

@@ -63,7 +63,7 @@ export const messageForms: readonly MessageForm[] = [linesOfJson, serverSentEven
 /** Compiles what a response is told as: JSON of it, or of the field that `response_body` names. */
 export const jsonReader = (
   { response, method }: Pick<Operation, "response" | "method">,
-  codec?: Codec,
+  codec: Codec,
   tellUnknown?: TellUnknown,
 ): ((response: Message) => string) =>
   response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);

@@ -19,7 +19,7 @@ export function admission(operation: Operation, options: OperationOptions): Pick
   const isStreamed = streamsAnswers(operation);
   const isBytes = answersBytes(operation);
   const bodyTypes = bodyTypesOf(operation, options.requireContentType);
-  const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath);
+  const endingHeaders = deprecationHeaders(operation, options.deprecation, basePath, options.codec);
   const checkSunset = sunsetCheck(operation, options.deprecation, clock);
   return {
     endingHeaders,

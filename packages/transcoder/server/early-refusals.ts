@@ -30,10 +30,10 @@ export interface EarlyRefusals extends TranscoderOptions {
 export function refuseEarly(options: EarlyRefusals, next: RequestListener): RequestListener {
   const { error, refuses, moreHeaders, services } = options;
   const { apiVersion, errors, random } = serverDefaults(options);
-  const { basePath, deprecation } = transcoderDefaults(options);
+  const { basePath, deprecation, codec } = transcoderDefaults(options);
   const operations = selectServed(services, options).served.flatMap((service) => service.operations);
   const router = createRouter(operations, basePath);
-  const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath)]));
+  const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath, codec)]));
   const { failureOf, form } = errorForms(errors, () => filesOf(options));
   const answers = [false, true].map((asProblem) => {
     const { status, headers, type, body } = form(failureOf(error, ""), asProblem);

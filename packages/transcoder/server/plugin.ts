@@ -88,8 +88,9 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
   const { openApi } = options;
   if (!openApi) return;
   const { limits, apiVersion, errors } = serverDefaults(options);
-  const { basePath, deprecation, timeoutHeaders, ignoreUnknown, codec } = transcoderDefaults(options);
-  const { path = "/openapi.json", docs = {}, examples, patchExamples, security, ...about } = openApi;
+  const { basePath, deprecation, timeoutHeaders, ignoreUnknown, maskFromBodyOnly } = transcoderDefaults(options);
+  const { codec, omitUnpopulated, originalNames, enumNumbers } = options;
+  const { path = "/openapi.json", docs, examples, patchExamples, security, ...about } = openApi;
   const files = new Set(operations.map(({ service }) => service.file));
   const document = openApiDocument(
     {
@@ -100,10 +101,21 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
       examples,
       patchExamples,
       deprecation,
-      codec,
       security,
     },
-    { ...about, version: apiVersion, basePath, requestMs: limits.requestMs, timeoutHeaders, ignoreUnknown },
+    {
+      ...about,
+      version: apiVersion,
+      basePath,
+      requestMs: limits.requestMs,
+      timeoutHeaders,
+      ignoreUnknown,
+      maskFromBodyOnly,
+      codec,
+      omitUnpopulated,
+      originalNames,
+      enumNumbers,
+    },
   );
   const text = jsonText(document);
   app.get(basePath + path, async (_, reply) => reply.type("application/json").send(text));

@@ -1,9 +1,11 @@
 /** Where a record is found whose GET has gone. */
+import type { Codec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
 import { type DeprecationPolicy, endOf, successorReader } from "../policy/deprecation.ts";
 import type { Router } from "./router.ts";
 
 interface Options {
+  readonly codec: Codec;
   readonly basePath: string;
   readonly deprecation: DeprecationPolicy;
   readonly clock: () => number;
@@ -13,12 +15,12 @@ interface Options {
 export function recordAddress(
   operations: readonly Operation[],
   { find }: Router,
-  { basePath, deprecation, clock }: Options,
+  { basePath, deprecation, clock, codec }: Options,
 ): (path: string) => string {
   const ending = new Map(
     operations.flatMap((operation) => {
       const end = endOf(operation, deprecation);
-      return end ? [[operation, { end, successorOf: successorReader(operation, basePath) }]] : [];
+      return end ? [[operation, { end, successorOf: successorReader(operation, basePath, codec) }]] : [];
     }),
   );
   return (path) => {

@@ -1,6 +1,7 @@
 /** A number that its type can't hold is told the range of its rules, wherever it stands. */
 import { create, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { EXACT } from "../contract/codec.ts";
 import { compileProtos } from "../fixtures/compile.ts";
 import { membersReader } from "../request/decode.ts";
 import { parseJson } from "../request/json.ts";
@@ -32,7 +33,7 @@ const messageNamed = (name: string) => Ranges.getMessage(`acme.${name}`) as Desc
 
 function read(desc: DescMessage, json: string) {
   const message = create(desc);
-  membersReader(desc.fields)(parseJson(new TextEncoder().encode(json), 16), message, {
+  membersReader(desc.fields, EXACT)(parseJson(new TextEncoder().encode(json), 16), message, {
     strict: true,
     jsonNamesOnly: true,
     depth: 1,

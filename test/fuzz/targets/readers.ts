@@ -12,6 +12,7 @@ import { parseApiKey } from "../../../packages/rpc/auth/api-key.ts";
 import { InvalidCredential } from "../../../packages/rpc/auth/credentials.ts";
 import { createKeySet, NoKeys } from "../../../packages/rpc/auth/key-set.ts";
 import { callerAddress } from "../../../packages/rpc/http/caller-address.ts";
+import { EXACT } from "../../../packages/transcoder/contract/codec.ts";
 import { inputReader } from "../../../packages/transcoder/request/input.ts";
 import { serviceConfig } from "../../../services/config.ts";
 import { DomainError } from "../../../services/records/errors.ts";
@@ -128,7 +129,7 @@ async function readForwarded(text: string): Promise<number> {
 const operations = httpServices.flatMap(operationsOf);
 const requestReaders = operations.map((operation) => ({
   operation,
-  read: inputReader(operation, { basePath: "", maxDepth: 16 }),
+  read: inputReader(operation, { basePath: "", maxDepth: 16, codec: EXACT }),
 }));
 
 /** Reads the request with the transcoder's readers of all matching operations. */
