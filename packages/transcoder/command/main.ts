@@ -10,7 +10,6 @@ import { readFlags, type Settings, UsageError } from "./flags.ts";
 import { openGateway } from "./gateway.ts";
 import { type Generation, openGeneration } from "./generation.ts";
 import { HELP } from "./help.ts";
-import { explained } from "./missing.ts";
 import { asJson, asText, emptiness, type Report, reportOn } from "./report.ts";
 import { contractReader, ensureReachable, transportsOf } from "./source.ts";
 import { openTelemetry } from "./telemetry.ts";
@@ -128,7 +127,7 @@ try {
   process.stdout.write("", () => process.exit(code));
 } catch (error) {
   const isUsage = error instanceof UsageError;
-  process.stderr.write(`connect-transcoder: ${explained(error as Error)}\n`);
+  process.stderr.write(`connect-transcoder: ${(error as Error).message}\n`);
   if (isUsage) process.stderr.write("connect-transcoder --help shows all flags.\n");
   process.exit(isUsage || error instanceof ConfigError ? 2 : 1);
 }

@@ -33,6 +33,7 @@ import { traceConfig, traceSettings } from "@petstore/trace/settings";
 import type { Span } from "@petstore/trace/tracing";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
+import manifest from "../package.json" with { type: "json" };
 import { splitTarget } from "../request/head.ts";
 
 const NAME = "connect-transcoder";
@@ -42,9 +43,9 @@ const BUILD = gauge("connect_transcoder_build_info", "1, with the version that r
 export const TRACE_HEADERS: readonly string[] = [TRACEPARENT, TRACESTATE];
 
 /** What sends spans. Installed by those who want traces. */
-const PACKAGES = ["api", "core", "exporter-trace-otlp-proto", "resources", "sdk-trace"].map(
-  (name) => `@opentelemetry/${name}`,
-);
+const PACKAGES = Object.entries(manifest.peerDependencies)
+  .filter(([name]) => name.startsWith("@opentelemetry/"))
+  .map(([name, range]) => `"${name}@${range}"`);
 
 /** Where probes ask. They would bury the requests of others in traces. */
 const PROBED = "/healthz";
