@@ -1,7 +1,10 @@
-/** The cases of the kitchen sink, through the command. */
-import { readCases } from "./run/case.ts";
+/** The cases of the kitchen sink, through the command; or, where GRPC_GO_SERVER is the program of testdata/go, to that server. */
+import { kitchenSink } from "./kitchen-sink/files.ts";
 import { COMMAND } from "./run/command.ts";
-import { compileContract } from "./run/contract.ts";
+import { grpcGo } from "./run/grpc-go.ts";
 import { runCases } from "./run/run-cases.ts";
 
-runCases(() => compileContract("kitchen_sink.proto"), readCases("kitchen-sink/templates.json"), [COMMAND]);
+const { GRPC_GO_SERVER } = process.env;
+const way = GRPC_GO_SERVER ? grpcGo(GRPC_GO_SERVER) : COMMAND;
+
+for (const { contract, cases } of kitchenSink) runCases(contract, cases, [way]);

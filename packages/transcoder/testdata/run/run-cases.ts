@@ -18,8 +18,11 @@ export function runCases(contract: () => FileRegistry, cases: readonly Case[], w
       way = await open(compiled);
     });
     afterAll(() => way.close());
-    // One after another: the service has one answer at a time.
-    for (const one of cases.filter(({ options = {} }) => takes(options)))
+    // One after another, because the service has one answer at a time; those with the same options together.
+    const told = cases.filter(({ options = {} }) => takes(options));
+    for (const one of Object.values(
+      Object.groupBy(told, ({ options = {} }) => JSON.stringify(options)),
+    ).flat() as Case[])
       test(one.name, () => checkCase(one, way, compiled));
   });
 }

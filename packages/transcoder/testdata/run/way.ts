@@ -14,7 +14,7 @@ import { servicesOf } from "./contract.ts";
 /** A gateway before a service. */
 export interface Way {
   readonly backend: Backend;
-  /** The port of a gateway with these options; opened when it is first asked for. */
+  /** The port of a gateway with these options; opened when it is asked for, and closed when another is. */
   readonly portFor: (options: CaseOptions) => Promise<number>;
   readonly close: () => Promise<void>;
 }
@@ -97,19 +97,24 @@ export function gatewaysOf(contract: FileRegistry, transport: Transport): Pick<W
   });
 }
 
+/** Keeps one gateway at a time: that of the options that were asked for last. */
 export function onePerOptions(
   open: (options: CaseOptions) => Promise<{ readonly port: number; readonly close: () => Promise<unknown> }>,
 ): Pick<Way, "portFor" | "close"> {
-  const opened = new Map<string, ReturnType<typeof open>>();
+  let current: { readonly key: string; readonly gateway: Awaited<ReturnType<typeof open>> } | undefined;
+  const close = async () => {
+    const last = current;
+    current = undefined;
+    await last?.gateway.close();
+  };
   return {
     async portFor(options) {
       const key = JSON.stringify(options);
-      const gateway = opened.get(key) ?? open(options);
-      opened.set(key, gateway);
-      return (await gateway).port;
+      if (current?.key === key) return current.gateway.port;
+      await close();
+      current = { key, gateway: await open(options) };
+      return current.gateway.port;
     },
-    async close() {
-      for (const gateway of opened.values()) await gateway.then(({ close }) => close());
-    },
+    close,
   };
 }
