@@ -4,6 +4,7 @@ import { isTextual } from "../request/text.ts";
 import { type FieldPath, lastOf } from "./field-path.ts";
 import { byName, isOutputOnly } from "./fields.ts";
 import type { Operation } from "./operation.ts";
+import { remembered } from "./remembered.ts";
 
 /** A parameter of a query. */
 export interface QueryParameter {
@@ -25,12 +26,7 @@ const isWay = (field: DescField): field is DescField & { readonly message: DescM
 export function parameterFinder({ query, params, method }: Fillable, jsonNamesOnly = false) {
   const inQuery = new Set(query);
   const roots = byName([...new Set([...query, ...params.map(([field]) => field)])], jsonNamesOnly);
-  const within = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
-  const membersOf = (desc: DescMessage) => {
-    const known = within.get(desc) ?? byName(usable(desc), jsonNamesOnly);
-    within.set(desc, known);
-    return known;
-  };
+  const membersOf = remembered((desc: DescMessage) => byName(usable(desc), jsonNamesOnly));
   /** The fields of the request itself, which most parameters are. */
   const plain = new Map<string, QueryParameter>();
   for (const [name, field] of roots)

@@ -40,7 +40,7 @@ export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !
 
 /**
  * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `output` is
- * the record that callers are answered with: what it has beyond the fields may be sent back, and is not looked at.
+ * the record that callers get in answers. They may send it back: members that only it has are ignored.
  */
 export function membersReader(fields: readonly DescField[], codec: Codec, output?: DescMessage): ReadMembers {
   const known = byName([...(output?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));

@@ -1,6 +1,7 @@
 /** google.protobuf.Duration as text: seconds with up to nine decimals, such as "1.5s". */
 import { create } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema } from "@bufbuild/protobuf/wkt";
+import { decimals } from "./timestamp.ts";
 
 const FORM = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?s$/;
 
@@ -23,11 +24,5 @@ export function formatDuration({ seconds, nanos }: Duration): string {
   const [size, fraction] = [seconds < 0n ? -seconds : seconds, Math.abs(nanos)];
   if (size > LONGEST || fraction > 999_999_999 || (isNegative && (seconds > 0n || nanos > 0)))
     throw new RangeError(`a Duration of ${seconds} s and ${nanos} ns is none in JSON`);
-  const decimals =
-    fraction === 0
-      ? ""
-      : `.${String(fraction)
-          .padStart(9, "0")
-          .replace(/(000){1,2}$/, "")}`;
-  return `${isNegative ? "-" : ""}${size}${decimals}s`;
+  return `${isNegative ? "-" : ""}${size}${decimals(fraction)}s`;
 }

@@ -5,6 +5,7 @@ import { assignAt } from "../contract/field-path.ts";
 import { byName } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isMerged } from "../contract/patch.ts";
+import { remembered } from "../contract/remembered.ts";
 import { isUsed } from "./decode.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -42,12 +43,7 @@ export function maskFiller(
 }
 
 function pathsReader(jsonNamesOnly: boolean) {
-  const known = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
-  const membersOf = (desc: DescMessage) => {
-    const members = known.get(desc) ?? byName(desc.fields.filter(isUsed), jsonNamesOnly);
-    known.set(desc, members);
-    return members;
-  };
+  const membersOf = remembered(({ fields }: DescMessage) => byName(fields.filter(isUsed), jsonNamesOnly));
   return (patch: JsonObject, resource: DescMessage): string[] => {
     const paths: string[] = [];
     const look = (object: JsonObject, desc: DescMessage, prefix: string): void => {

@@ -58,5 +58,5 @@ export function pathReader({ template }: Pick<Operation, "template">, basePath: 
 const withoutVerb = (path: string, customVerb: string): string =>
   customVerb === "" ? path : path.slice(0, path.lastIndexOf(":"));
 
-/** Decoded, "%2F" is again what it is here: else nobody could tell it from a slash that separates segments. */
+/** Keeps "%2F" through decoding, by encoding its percent sign: as "/" it would look like a slash between segments. */
 const keepSlashes = (part: string): string => part.replaceAll(/%(?=2f)/gi, "%25");

@@ -5,6 +5,7 @@ import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contra
 import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
+import { remembered } from "../contract/remembered.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { keyRules } from "../validation/range.ts";
@@ -62,7 +63,8 @@ export function queryReader(operation: Operation, options: QueryOptions): ReadQu
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
   const mask = maskParameter && !maskFromBodyOnly ? [maskParameter] : [];
   const find = parameterFinder({ ...operation, query: [...query, ...mask] }, jsonNamesOnly);
-  const readerOf = remembered((field) => valueReader(field, codec));
+  // Made when they are asked for: of many parameters a request has few.
+  const readerOf = remembered((field: DescField) => valueReader(field, codec));
   return (parameters, target, strict) => {
     const seen = new Map<string, string>();
     for (const [name, value] of parameters) {
@@ -98,16 +100,6 @@ export function queryReader(operation: Operation, options: QueryOptions): ReadQu
 
 const contractName = ({ path, key }: QueryParameter): string =>
   path.map(({ name }) => name).join(".") + (key === undefined ? "" : `[${key}]`);
-
-/** Makes something of each field when it is asked for first: of many parameters a request has few. */
-function remembered<T>(make: (field: DescField) => T): (field: DescField) => T {
-  const known = new WeakMap<DescField, T>();
-  return (field) => {
-    const one = known.get(field) ?? make(field);
-    known.set(field, one);
-    return one;
-  };
-}
 
 /** Reads the value of a parameter into the field that it names. */
 type ReadValue = (text: string, target: Message, parameter: QueryParameter) => void;

@@ -37,9 +37,13 @@ export function parseTimestamp(text: string): Timestamp | undefined {
 export function formatTimestamp({ seconds, nanos }: Timestamp): string {
   if (seconds < FIRST || seconds > LAST || nanos < 0 || nanos > 999_999_999)
     throw new RangeError(`a Timestamp of ${seconds} s and ${nanos} ns is no time in JSON`);
-  const toSecond = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
-  if (nanos === 0) return `${toSecond}Z`;
-  return `${toSecond}.${String(nanos)
-    .padStart(9, "0")
-    .replace(/(000){1,2}$/, "")}Z`;
+  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}${decimals(nanos)}Z`;
 }
+
+/** Parts of a second with their point, by 3, 6 or 9 digits; empty for none. */
+export const decimals = (nanos: number): string =>
+  nanos === 0
+    ? ""
+    : `.${String(nanos)
+        .padStart(9, "0")
+        .replace(/(000){1,2}$/, "")}`;

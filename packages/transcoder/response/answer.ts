@@ -8,13 +8,14 @@ import { answersBytes } from "../contract/kinds.ts";
 import { addressText } from "../contract/link.ts";
 import type { Operation } from "../contract/operation.ts";
 import { parameterFinder } from "../contract/query-parameters.ts";
+import { remembered } from "../contract/remembered.ts";
 import { JSON_UTF8 } from "../policy/media.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
 import { splitTarget } from "../request/head.ts";
 import { formatQuery, parseQuery } from "../request/query.ts";
 import { scalarFromText } from "../request/scalars.ts";
 import { answeredBytes } from "./bytes.ts";
-import { fieldWriter, messageWriter } from "./encode.ts";
+import { bodyWriter } from "./encode.ts";
 import type { TellUnknown } from "./unknown-values.ts";
 
 export interface Answer {
@@ -52,13 +53,13 @@ export function answerer(
   operation: Operation,
   { basePath, jsonNamesOnly, codec, tellUnknown, addressOf = (path) => path }: AnswerOptions,
 ) {
-  const { response, responseHeaders, successStatus, location, paging, method, verb } = operation;
+  const { response, responseHeaders, successStatus, location, paging, verb } = operation;
   const cacheControl = cacheControlOf(operation);
   // Reads have no replays. For them, a transport that makes its headers on demand need not make them.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
   const bytesOf = answersBytes(operation) ? answeredBytes(operation) : undefined;
-  const write = response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);
+  const write = bodyWriter(operation, codec, tellUnknown);
   const recordOf = (message: Message): Message | undefined => {
     const body = response ? field(message, response.localName) : message;
     return response?.fieldKind === "list" ? (body as Message[])[0] : (body as Message);
@@ -104,13 +105,10 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
  */
 function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
   const find = parameterFinder(operation, jsonNamesOnly);
-  /** Undefined for a parameter that is shown as it was sent. Found once for each field: reading an annotation is slow. */
-  const clampedBy = new Map<DescField, ReadScalar | undefined>();
-  const clampedReader = (field: DescField): ReadScalar | undefined => {
-    if (!clampedBy.has(field))
-      clampedBy.set(field, isClamped(field) ? scalarFromText(field.scalar as never, undefined, true) : undefined);
-    return clampedBy.get(field);
-  };
+  /** Undefined for a parameter that is shown as it was sent. */
+  const clampedReader = remembered((field: DescField): ReadScalar | undefined =>
+    isClamped(field) ? scalarFromText(field.scalar as never, undefined, true) : undefined,
+  );
   return (target: string, token: string): string => {
     const { path, query } = splitTarget(target);
     // As they were sent: encoded anew, they could be three times as long.

@@ -19,6 +19,7 @@ import type { Codec } from "../contract/codec.ts";
 import { enumTexts, fullEnumTexts, hasZeroName, isOfItems, NULL_VALUE } from "../contract/enums.ts";
 import { headerOf } from "../contract/fields.ts";
 import { MOST_NESTED } from "../contract/nesting.ts";
+import type { Operation } from "../contract/operation.ts";
 import { isUnwrapped } from "../request/text.ts";
 import { anyWriter } from "./any.ts";
 import { extensionsIn, isExtendable } from "./extensions.ts";
@@ -72,6 +73,14 @@ export const fieldWriter = (
     const write = containerWriter(field, around);
     return (message) => (hasValue(message, field, codec) ? write(contentOf(message, field)) : emptyOf(field));
   });
+
+/** Compiles the writer of a response's body: all of it, or the field that `response_body` names. */
+export const bodyWriter = (
+  { response, method }: Pick<Operation, "response" | "method">,
+  codec: Codec,
+  tellUnknown?: TellUnknown,
+): ((message: Message) => string) =>
+  response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);
 
 /** What is answered where the field of `response_body` was not sent. */
 const emptyOf = ({ message, fieldKind }: DescField): string =>

@@ -1,7 +1,7 @@
 /** Extensions of proto2: fields of a message that another file declares. */
 import { type DescExtension, type DescMessage, getExtension, type Message, type Registry } from "@bufbuild/protobuf";
 
-/** Whether other files may extend a message. */
+/** Whether other files may add fields to a message. */
 export const isExtendable = ({ proto }: DescMessage): boolean => proto.extensionRange.length > 0;
 
 /** The extensions that a message has and the registry knows, with their values. */

@@ -1,12 +1,7 @@
 /** The forms of an answer that streams messages as they are: lines of JSON, Server-Sent Events, or one JSON array. */
-import type { Message } from "@bufbuild/protobuf";
-import type { Codec } from "../contract/codec.ts";
-import type { Operation } from "../contract/operation.ts";
 import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
-import { fieldWriter, messageWriter } from "./encode.ts";
 import { oneLine } from "./events.ts";
 import type { StreamWriter } from "./stream-writer.ts";
-import type { TellUnknown } from "./unknown-values.ts";
 
 export interface MessageForm {
   readonly type: string;
@@ -59,11 +54,3 @@ const array: MessageForm = {
 
 /** The one that is taken where the header Accept has no preference goes first. */
 export const messageForms: readonly MessageForm[] = [linesOfJson, serverSentEvents, array];
-
-/** Compiles what a response is told as: JSON of it, or of the field that `response_body` names. */
-export const jsonReader = (
-  { response, method }: Pick<Operation, "response" | "method">,
-  codec: Codec,
-  tellUnknown?: TellUnknown,
-): ((response: Message) => string) =>
-  response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);

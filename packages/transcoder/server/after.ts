@@ -1,4 +1,4 @@
-/** Has work done after so many milliseconds. Gives back what takes that back. */
+/** Runs `work` after so many milliseconds. Returns a function that cancels it. */
 export type After = (ms: number, work: () => void) => () => void;
 
 export const after: After = (ms, work) => {

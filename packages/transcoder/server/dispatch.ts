@@ -1,4 +1,4 @@
-/** Brings requests to operations: behind one wildcard route of Fastify's, which is there where the router finds an operation. */
+/** Brings requests to operations: by one wildcard route of Fastify's, which takes a request only if the router finds its operation. */
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
@@ -27,7 +27,7 @@ export interface Endpoint {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** Fastify's name for what sets the route apart from others, which writes code with it. */
+/** The constraint that only the operations' route has. Fastify makes code of its name, which so has to be an identifier. */
 const CONSTRAINT = "operation";
 const THERE = "there";
 

@@ -1,4 +1,4 @@
-/** Where a record is found whose GET has gone. */
+/** Where a record is found after the sunset of the GET that read it. */
 import type { Codec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
 import { type DeprecationPolicy, endOf, successorReader } from "../policy/deprecation.ts";

@@ -20,7 +20,7 @@ export interface Requests {
   readonly messages: AsyncIterable<Message>;
 }
 
-/** What the messages that are read may be stopped by, and tell. */
+/** What ends the reading of messages, and who hears of it. */
 export interface Reading {
   readonly signal: AbortSignal;
   /** Called with what is wrong with a message, before the messages fail. */

@@ -8,9 +8,9 @@ import type { Stream } from "../contract/stream.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";
 import { ANY_BYTES, answeredBytes, type Bytes } from "../response/bytes.ts";
-import { contentOf } from "../response/encode.ts";
+import { bodyWriter, contentOf } from "../response/encode.ts";
 import { eventFormats, eventReader, eventWriter, type StreamEvent } from "../response/events.ts";
-import { jsonReader, messageForms } from "../response/messages.ts";
+import { messageForms } from "../response/messages.ts";
 import type { StreamWriter } from "../response/stream-writer.ts";
 import type { TellUnknown } from "../response/unknown-values.ts";
 
@@ -53,7 +53,7 @@ const ofEvents = (stream: Stream, codec: Codec, tellUnknown?: TellUnknown): Stre
 });
 
 const ofMessages = (operation: Operation, codec: Codec, tellUnknown?: TellUnknown): StreamForm<string> => ({
-  read: jsonReader(operation, codec, tellUnknown),
+  read: bodyWriter(operation, codec, tellUnknown),
   endsInOrder: false,
   choose(request) {
     const { type, open } = chosen(request, messageForms);

@@ -50,7 +50,7 @@ export function answerUnrouted(app: FastifyInstance, router: Router): void {
   });
 }
 
-/** With OPTIONS, which whatever has a method has too. */
+/** With OPTIONS, which every path has that has any method. */
 const sorted = (methods: readonly string[]): string[] =>
   methods.length === 0 ? [] : [...new Set([...methods, "OPTIONS"])].sort();
 
