@@ -6,7 +6,7 @@ const CONNECTIONS = [32];
 const SHELVES = 100;
 const ITEMS = 10_000;
 
-/** About 300 bytes of JSON. */
+/** About 320 bytes of JSON. */
 const small = (number: number) => ({
   title: `The Atlas of Lost Rivers, volume ${number}`,
   kind: "KIND_MAP",
@@ -44,12 +44,12 @@ const call = (name: string, title: string, request: (random: () => number) => Re
 });
 
 export const calls: readonly Workload[] = [
-  call("get", "GET, six parameters, 650 bytes of answer", (random) => ({ method: "GET", path: item(random) + QUERY })),
-  call("list", "GET, 20 items, 13 kB of answer", (random) => ({
+  call("get", "GET, six parameters, 500 bytes of answer", (random) => ({ method: "GET", path: item(random) + QUERY })),
+  call("list", "GET, 20 items, 10 kB of answer", (random) => ({
     method: "GET",
     path: `${shelf(random)}/items?pageSize=20&filter=kind%3DMAP`,
   })),
-  call("create", "POST of 330 bytes", (random) => ({
+  call("create", "POST of 320 bytes", (random) => ({
     method: "POST",
     path: `${shelf(random)}/items`,
     body: JSON.stringify(small(upTo(ITEMS, random))),
