@@ -13,7 +13,7 @@ const REQUEST_MS = 10_000;
 /** How long a target may take to accept a connection, in milliseconds: a probe of Kubernetes gives up after a second. */
 const PATIENCE_MS = 900;
 
-export interface AdminOptions extends Pick<Settings, "admin" | "targets"> {
+export interface AdminOptions extends Pick<Settings, "admin" | "targets" | "targetTls"> {
   readonly metrics: (form: Form) => string;
   readonly phase: () => Phase;
 }
@@ -29,9 +29,9 @@ interface Answer {
 const json = (status: number, body: object): Answer => ({ status, text: JSON.stringify(body) });
 
 /** Undefined where there is to be none. */
-export async function openAdmin({ admin, targets, metrics, phase }: AdminOptions) {
+export async function openAdmin({ admin, targets, targetTls, metrics, phase }: AdminOptions) {
   if (!admin) return undefined;
-  const readiness = createReadiness(new Set(targets.values()), phase);
+  const readiness = createReadiness({ targets, targetTls }, phase);
   const alive = () => json(200, { status: "ok" });
   const routes: Readonly<Record<string, (accept: string | undefined) => Answer | Promise<Answer>>> = {
     "/livez": alive,
@@ -73,10 +73,11 @@ export async function openAdmin({ admin, targets, metrics, phase }: AdminOptions
 /**
  * Ready as long as any target accepts connections; it names those that don't. They are tried once at a time, however many ask.
  */
-function createReadiness(targets: ReadonlySet<string>, phase: () => Phase): () => Promise<Answer> {
+function createReadiness(given: Pick<Settings, "targets" | "targetTls">, phase: () => Phase): () => Promise<Answer> {
+  const targets = new Set(given.targets.values());
   let trying: Promise<string[]> | undefined;
   const isAway = async (target: string) =>
-    reach(target, PATIENCE_MS).then(
+    reach(target, given.targetTls, PATIENCE_MS).then(
       () => [],
       () => [new URL(target).host],
     );

@@ -1,5 +1,7 @@
 /** What the command is told on its command line. */
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { TranscoderOptions } from "../server/options.ts";
 
@@ -99,7 +101,7 @@ export function readFlags(args: readonly string[]): Settings | "help" | "version
     port,
     admin: readAdmin(values["admin-host"], values["admin-port"], port),
     targetTls: {
-      ...(values.cacert === undefined ? {} : { ca: readPem("cacert", values.cacert) }),
+      ...(values.cacert === undefined ? {} : { ca: readCa("cacert", values.cacert) }),
       ...pair("cert", values.cert, "key", values.key),
     },
     tls: pair("tls-cert", values["tls-cert"], "tls-key", values["tls-key"]),
@@ -219,7 +221,25 @@ function pair(certFlag: string, cert: string | undefined, keyFlag: string, key: 
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined || key === undefined)
     throw new UsageError(`--${certFlag} and --${keyFlag} belong together: give both.`);
-  return { cert: readPem(certFlag, cert), key: readPem(keyFlag, key) };
+  const read = { cert: readPem(certFlag, cert), key: readPem(keyFlag, key) };
+  try {
+    createSecureContext(read);
+  } catch (error) {
+    throw new UsageError(
+      `--${certFlag} ${cert} and --${keyFlag} ${key} are no certificate with its key: ${(error as Error).message}`,
+    );
+  }
+  return read;
+}
+
+function readCa(name: string, path: string): string {
+  const pem = readPem(name, path);
+  try {
+    new X509Certificate(pem);
+  } catch {
+    throw new UsageError(`--${name}: ${path} has no certificate in PEM.`);
+  }
+  return pem;
 }
 
 function readPem(name: string, path: string): string {

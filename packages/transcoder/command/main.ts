@@ -74,7 +74,7 @@ async function serve(settings: Settings): Promise<number> {
     return { generation, report };
   };
   const first = await open(contract);
-  await ensureReachable(settings.targets.values());
+  await ensureReachable(settings);
   const gateway = await openGateway(settings, telemetry, first.generation);
   phase = "serving";
   const url = `${scheme}://${hostAndPort(settings.host, gateway.port)}`;

@@ -1,5 +1,6 @@
 /** Where the command's contract comes from, and how its services are reached. */
 import { connect } from "node:net";
+import { connect as connectSecurely } from "node:tls";
 import type { DescService } from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -57,21 +58,34 @@ export function transportsOf(
   };
 }
 
-/** @throws Error that names the first target that accepts no connection */
-export async function ensureReachable(targets: Iterable<string>): Promise<void> {
-  await Promise.all(Array.from(new Set(targets), (target) => reach(target, CONNECT_MS)));
+/** @throws Error that names the first target that accepts no connection, or none that can be trusted */
+export async function ensureReachable({ targets, targetTls }: Pick<Settings, "targets" | "targetTls">): Promise<void> {
+  await Promise.all(Array.from(new Set(targets.values()), (target) => reach(target, targetTls, CONNECT_MS)));
 }
 
-/** Rejects with an Error that names the target, if that accepts no connection within so many milliseconds. */
-export function reach(target: string, ms: number): Promise<void> {
+/** Rejects with an Error that names the target, if no connection is made to it within so many milliseconds. */
+export function reach(target: string, targetTls: Settings["targetTls"], ms: number): Promise<void> {
   const { hostname, port, protocol } = new URL(target);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = connect({
-    host: hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: Number(port || (protocol === "https:" ? 443 : 80)),
-  });
+  const isSecure = protocol === "https:";
+  const place = { host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port || (isSecure ? 443 : 80)) };
+  const socket = isSecure
+    ? connectSecurely({ ...place, ...targetTls, ALPNProtocols: ["h2", "http/1.1"] })
+    : connect(place);
+  let isThere = false;
   const giveUp = (why: string) => reject(new Error(`The target ${target} is away: ${why}`));
   socket.setTimeout(ms, () => giveUp(`it took no connection within ${ms / 1000} s`));
-  socket.once("connect", resolve).once("error", ({ message }) => giveUp(message));
+  socket.once("connect", () => {
+    isThere = true;
+  });
+  socket.once(isSecure ? "secureConnect" : "connect", resolve);
+  socket.on("error", ({ message }) => {
+    if (!isThere) return giveUp(message);
+    reject(
+      new Error(
+        `The target ${target} can't be spoken to by TLS: ${message}. The CA of its certificate is named by --cacert FILE.`,
+      ),
+    );
+  });
   return promise.finally(() => socket.destroy());
 }
