@@ -8,6 +8,7 @@ import { create, type FileRegistry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { Backend, Call } from "./backend.ts";
+import { servicesOf } from "./contract.ts";
 import { gatewaysOf, type WayKind } from "./way.ts";
 
 /** `program` is what `go build` made of testdata/go. */
@@ -16,7 +17,10 @@ export const grpcGo = (program: string): WayKind => ({
   takes: () => true,
   async open(contract) {
     const server = await startServer(program, contract);
-    const gateways = gatewaysOf(contract, createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }));
+    const gateways = gatewaysOf(
+      servicesOf(contract),
+      createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }),
+    );
     return {
       backend: server.backend,
       portFor: gateways.portFor,

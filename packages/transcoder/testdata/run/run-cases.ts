@@ -1,6 +1,6 @@
 /** Runs cases as tests, on each of some ways. */
 import type { DescMessage, DescMethod, FileRegistry, JsonValue, Registry } from "@bufbuild/protobuf";
-import { fromJson, toJson } from "@bufbuild/protobuf";
+import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Asked, ask } from "./ask.ts";
 import { typesOf } from "./backend.ts";
@@ -47,9 +47,9 @@ async function checkCase(
     expect([name, call.headers[name.toLowerCase()] ?? null]).toEqual([name, value]);
 }
 
-/** A case may write a message in any form that proto3 JSON allows. */
+/** A case may write a message in any form that proto3 JSON allows. By its bytes a float is one of 32 bits. */
 const asWritten = (desc: DescMessage, json: JsonValue, registry: Registry): JsonValue =>
-  toJson(desc, fromJson(desc, json, { registry }), { registry });
+  toJson(desc, fromBinary(desc, toBinary(desc, fromJson(desc, json, { registry }))), { registry });
 
 function methodOf(contract: FileRegistry, name: string): DescMethod {
   const method = servicesOf(contract)

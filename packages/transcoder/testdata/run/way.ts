@@ -1,7 +1,7 @@
 /** The ways on which cases run: what stands before the service, and how it is reached. */
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
-import type { FileRegistry } from "@bufbuild/protobuf";
+import type { DescService, FileRegistry } from "@bufbuild/protobuf";
 import { createRouterTransport, type Transport } from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
 import { fastify } from "fastify";
@@ -34,7 +34,7 @@ export const IN_PROCESS: WayKind = {
   takes: takesAll,
   async open(contract) {
     const backend = genericBackend(contract);
-    const gateways = gatewaysOf(contract, createRouterTransport(backend.routes));
+    const gateways = gatewaysOf(servicesOf(contract), createRouterTransport(backend.routes));
     return { backend, ...gateways };
   },
 };
@@ -45,7 +45,10 @@ export const GRPC: WayKind = {
   takes: takesAll,
   async open(contract) {
     const server = await grpcServer(contract);
-    const gateways = gatewaysOf(contract, createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }));
+    const gateways = gatewaysOf(
+      servicesOf(contract),
+      createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }),
+    );
     return {
       backend: server.backend,
       portFor: gateways.portFor,
@@ -86,8 +89,8 @@ export async function grpcServer(contract: FileRegistry) {
 }
 
 /** A gateway of the library for each kind of options. */
-export function gatewaysOf(contract: FileRegistry, transport: Transport): Pick<Way, "portFor" | "close"> {
-  const services = servicesOf(contract).map((desc) => ({ desc, transport }));
+export function gatewaysOf(descs: readonly DescService[], transport: Transport): Pick<Way, "portFor" | "close"> {
+  const services = descs.map((desc) => ({ desc, transport }));
   return onePerOptions(async (options) => {
     const given: TranscoderOptions = { ...options, services };
     const app = fastify(serverOptions(given));
