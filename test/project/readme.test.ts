@@ -12,7 +12,9 @@ test("the example is the file", () => {
 });
 
 test("the table of variables is complete, and each of them is read", () => {
-  const settings = globSync("{processes,services,gateway,launcher}/*.ts").map((path) => readFileSync(path, "utf8"));
+  const settings = globSync("{processes,services,gateway,launcher,packages/trace}/*.ts").map((path) =>
+    readFileSync(path, "utf8"),
+  );
   const read = settings.flatMap((text) => [...text.matchAll(/\b([A-Z][A-Z_]+): (?:withDefault|optional|required)\(/g)]);
   const names = new Set(read.map(([, name]) => name ?? ""));
   expect(names.size).toBeGreaterThan(25);
