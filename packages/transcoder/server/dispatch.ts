@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
-import { methodOf, splitTarget } from "../request/head.ts";
+import { methodOf } from "../request/head.ts";
 import type { Router } from "./router.ts";
 
 declare module "fastify" {
@@ -47,8 +47,7 @@ export function operationOf(request: Searched, router: Router): Operation | unde
   const { url: target = "" } = request;
   const known = request[FOUND];
   if (known?.target === target) return known.operation;
-  // Fastify gets targets without scheme and host.
-  const operation = router.find(methodOf(request), target.startsWith("/") ? target : splitTarget(target).path);
+  const operation = router.find(methodOf(request), target);
   if (operation) request[FOUND] = { target, operation };
   return operation;
 }

@@ -24,8 +24,8 @@ export interface EarlyRefusals extends TranscoderOptions {
 
 /**
  * Looks at the requests of a server before Fastify does. The answer is the one that `authorize` would bring about by
- * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. A HEAD, and what
- * asks for no operation, goes on to `next`. For the `serverFactory` of Fastify.
+ * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. A HEAD, a
+ * target with scheme and host, and what asks for no operation goes on to `next`. For the `serverFactory` of Fastify.
  */
 export function refuseEarly(options: EarlyRefusals, next: RequestListener): RequestListener {
   const { error, refuses, moreHeaders, services } = options;
