@@ -53,6 +53,7 @@ func (b *backend) handle(_ any, stream grpc.ServerStream) error {
 	}
 	if answer.Hangs {
 		<-stream.Context().Done()
+		return status.FromContextError(stream.Context().Err()).Err()
 	}
 	return b.failureOf(answer)
 }
