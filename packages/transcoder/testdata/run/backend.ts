@@ -51,7 +51,7 @@ export function genericBackend(contract: FileRegistry): Backend & { readonly rou
     for (const [name, value] of Object.entries(answer.headers ?? {})) context.responseHeader.append(name, value);
     for (const [name, value] of Object.entries(answer.trailers ?? {})) context.responseTrailer.append(name, value);
     for (const message of answer.messages ?? []) yield messageOf(method.output, message);
-    if (answer.hangs) await aborted(context.signal);
+    if (answer.hangs) throw await aborted(context.signal);
     if (answer.error) throw errorOf(answer);
   }
   const messageOf = (desc: DescMessage, json: JsonValue): Message => fromJson(desc, json, { registry });
@@ -108,8 +108,9 @@ async function* only(message: Message) {
   yield message;
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+/** Resolves with the reason. A service that hangs may see the deadline before its caller does: then it must not answer. */
+const aborted = (signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason), { once: true }));
 
 /** A detail of a type that the registry lacks is `{"@type", "value"}`, its bytes in base64. */
 function detailOf(detail: JsonValue, registry: Registry) {
