@@ -1,6 +1,7 @@
 /** `npx connect-transcoder`: an existing gRPC or Connect service as HTTP/JSON. */
 import { hostAndPort } from "@petstore/rpc/http/address";
 import { ConfigError } from "@petstore/runtime/environment";
+import { collectAfterStart } from "@petstore/runtime/garbage";
 import { pino } from "pino";
 import manifest from "../package.json" with { type: "json" };
 import type { Contract } from "../source/contract.ts";
@@ -77,6 +78,7 @@ async function serve(settings: Settings): Promise<number> {
   await ensureReachable(settings);
   const gateway = await openGateway(settings, telemetry, first.generation);
   phase = "serving";
+  collectAfterStart();
   const url = `${scheme}://${hostAndPort(settings.host, gateway.port)}`;
   say(`${told(first.report)} at ${url} (/docs, /openapi.json)\n`);
   if (admin) say(`The admin port is ${admin.url} (/metrics, /readyz)\n`);
