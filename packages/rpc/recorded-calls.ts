@@ -7,7 +7,7 @@ import type { Histogram, Trace } from "@petstore/metrics/registry";
 import type { CallEnded } from "./call-ended.ts";
 
 export function recordCalls(durations: Histogram<typeof CALL_LABELS>): CallEnded {
-  const names = new Map<DescMethod, string>();
+  const names = new WeakMap<DescMethod, string>(); // contracts come and go
   const nameOf = (method: DescMethod): string => {
     const known = names.get(method) ?? `${method.parent.typeName}/${method.name}`;
     names.set(method, known);

@@ -46,6 +46,7 @@ export function exchange(opening: Promise<ClientHttp2Stream>, request: Buffer, b
 
   function send(opened: ClientHttp2Stream): void {
     stream = opened;
+    const { session } = opened;
     const body: Buffer[] = [];
     let headers: Answered["headers"] = {};
     let trailers: IncomingHttpHeaders = {};
@@ -54,6 +55,8 @@ export function exchange(opening: Promise<ClientHttp2Stream>, request: Buffer, b
       if (isOver) return;
       end();
       resolve({ headers, body, trailers });
+      // A service may answer without reading the request, and leave the stream open.
+      if (!opened.writableFinished) opened.close(constants.NGHTTP2_CANCEL);
     };
     const hasStatus = () => (trailers["grpc-status"] ?? headers["grpc-status"]) !== undefined;
     opened.on("error", (error) => fail(failureOf(error, opened.rstCode)));
@@ -76,7 +79,8 @@ export function exchange(opening: Promise<ClientHttp2Stream>, request: Buffer, b
     });
     // A stream without a status may have been reset, which it tells after its end.
     opened.on("close", () => {
-      if (opened.rstCode === constants.NGHTTP2_NO_ERROR) complete();
+      if (opened.rstCode === constants.NGHTTP2_NO_ERROR && headers[":status"] !== undefined) complete();
+      else if (session?.destroyed) fail(new ConnectError("the connection broke", Code.Unavailable));
       else fail(failureOf(new Error("the service reset the stream"), opened.rstCode));
     });
     opened.end(request);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Http2Server, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { create, type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
@@ -205,6 +205,82 @@ test("who cancels ends the call at the service, also before it is sent", async (
   setTimeout(() => caller.abort(), 100);
   expect(await outcome(transport, words(""), caller.signal)).toMatchObject({ code: "Canceled" });
   expect(await closed.promise).toBe(8);
+});
+
+test("answers come while more than ten megabytes wait to be sent", async () => {
+  let count = 0;
+  const server = createServer();
+  server.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => {});
+    if (++count <= 5) stream.pause();
+    else withTrailers(stream.resume(), [framed(words("x"))], { "grpc-status": "0" });
+  });
+  const transport = grpcTransport({ baseUrl: await listening(server), readMaxBytes: LIMIT });
+  const caller = new AbortController();
+  const upload = words("", new Uint8Array(3 << 20));
+  const uploads = Array.from({ length: 5 }, () => outcome(transport, upload, caller.signal));
+  await expect.poll(() => count).toBe(5);
+  expect(await outcome(transport, words("x"))).toMatchObject({ text: "x" });
+  caller.abort();
+  await Promise.all(uploads);
+});
+
+test("a header that the caller may set is the caller's", async () => {
+  const agents: unknown[] = [];
+  const server = createServer();
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    agents.push(headers["user-agent"]);
+    withTrailers(stream.resume(), [framed(words("x"))], { "grpc-status": "0" });
+  });
+  const transport = grpcTransport({ baseUrl: await listening(server), readMaxBytes: LIMIT });
+  for (const given of [{ "user-agent": "mine" }, undefined])
+    await transport.unary(method, undefined, undefined, given, words("x") as never);
+  expect(agents).toEqual(["mine", "connect-transcoder"]);
+});
+
+test("a connection that breaks is UNAVAILABLE, and no cancellation of the caller's", async () => {
+  const server = createServer();
+  const sockets: Socket[] = [];
+  server.on("connection", (socket: Socket) => void sockets.push(socket));
+  server.on("sessionError", () => {});
+  server.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => {});
+    for (const socket of sockets) socket.end();
+  });
+  const transport = grpcTransport({ baseUrl: await listening(server), readMaxBytes: LIMIT });
+  expect(await outcome(transport, words(""))).toMatchObject({ code: "Unavailable" });
+});
+
+test("a stream that the service leaves open when it has answered is closed", async () => {
+  const frame = (type: number, flags: number, id: number, payload = Buffer.alloc(0)) =>
+    Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, id, ...payload]);
+  const literal = (text: string) => [text.length, ...Buffer.from(text)];
+  const fields = Object.entries({ ":status": "200", "content-type": "application/grpc", "grpc-status": "7" });
+  const block = Buffer.from(fields.flatMap(([name, value]) => [0, ...literal(name), ...literal(value)]));
+  const [SETTINGS, HEADERS, RESET] = [4, 1, 3];
+  const reset = Promise.withResolvers<void>();
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.write(Buffer.concat([frame(SETTINGS, 0, 0), frame(SETTINGS, 1, 0)]));
+    let received: Buffer = Buffer.alloc(0);
+    let at = 24; // behind the preface
+    socket.on("data", (piece: Buffer) => {
+      received = Buffer.concat([received, piece]);
+      while (received.length >= at + 9) {
+        const type = received[at + 3];
+        // Its own headers are the last of the answer. It reads no body, and no window is opened for one.
+        if (type === HEADERS) socket.write(frame(HEADERS, 5, received.readUInt32BE(at + 5), block));
+        if (type === RESET) reset.resolve();
+        at += 9 + received.readUIntBE(at, 3);
+      }
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = grpcTransport({ baseUrl, readMaxBytes: LIMIT });
+  expect(await outcome(transport, words("", new Uint8Array(1 << 20)))).toMatchObject({ code: "PermissionDenied" });
+  await reset.promise;
+  server.close();
 });
 
 test("an answer without end is read no further than a message may be long", async () => {

@@ -28,11 +28,17 @@ export interface GrpcOptions {
 /** Before each message: whether it is compressed, and its length. */
 const PREFIX_BYTES = 5;
 
+/**
+ * `maxSessionMemory` is in megabytes: Node resets answers that come while more than that waits to be sent, 10 by default, and the
+ * gateway's port bounds the bodies. Calls wait for a service's word on how many it takes at a time.
+ */
+const SESSION = { maxSessionMemory: 4096, peerMaxConcurrentStreams: 1 };
+
 const acceptCompression = [compressionGzip, compressionBrotli];
 
 /** All calls share a connection, which is made when there is none. */
 export function grpcTransport({ baseUrl, nodeOptions, readMaxBytes }: GrpcOptions): Transport {
-  const sessionManager = new Http2SessionManager(baseUrl, undefined, nodeOptions);
+  const sessionManager = new Http2SessionManager(baseUrl, undefined, { ...SESSION, ...nodeOptions });
   const streams = createGrpcTransport({ baseUrl, sessionManager, readMaxBytes, acceptCompression });
   const prefix = new URL(baseUrl).pathname.replace(/\/$/, "");
   const judge = judging(baseUrl, readMaxBytes);
@@ -43,10 +49,10 @@ export function grpcTransport({ baseUrl, nodeOptions, readMaxBytes }: GrpcOption
     ): Promise<UnaryResponse<I, O>> {
       const message = isMessage(input, method.input) ? input : create(method.input, input);
       const headers = {
+        "user-agent": "connect-transcoder",
         ...(given && plain(given)),
         "content-type": "application/grpc+proto",
         te: "trailers",
-        "user-agent": "connect-transcoder",
         "grpc-accept-encoding": "gzip,br",
         ...(timeoutMs !== undefined && timeoutMs > 0 && { "grpc-timeout": timeoutText(timeoutMs) }),
       };

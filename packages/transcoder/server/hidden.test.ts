@@ -55,6 +55,7 @@ test.each<[string, Register, string[]]>([
     (app) => app.register(async (scope) => scope.get("/books", own), { prefix: "/v1" }),
     ["List"],
   ],
+  ["what follows, but not the path that ** also takes", (app) => app.get("/v1/files/*", own), []],
   ["another method", (app) => app.put("/v1/books", own), []],
   ["one path of many", (app) => app.get("/v1/books/new", own), []],
   ["some parameters", (app) => app.get("/v1/books/:id(^\\d+)", own), []],

@@ -57,11 +57,13 @@ function partsOf({ template: { segments, customVerb } }: Operation, basePath: st
 function takesAll(url: string, parts: readonly Part[]): boolean {
   const own = url.split("/").slice(1);
   const isOpen = own.at(-1) === "*";
-  if (isOpen ? own.length > parts.length : own.length !== parts.length) return false;
+  // "**" may be no segment at all: "/v1/files/*" leaves "/v1/files".
+  const least = parts.filter((part) => part !== "rest").length;
+  if (isOpen ? own.length > least : own.length !== parts.length) return false;
   const fixed = isOpen ? own.slice(0, -1) : own;
   return fixed.every((text, i) => {
     const part = parts[i];
-    if (/^:\w+$/.test(text)) return part !== "rest" && !(typeof part === "object" && part.text === "");
+    if (/^:\w+$/.test(text)) return part !== "rest"; // also an empty one, which is then refused
     return typeof part === "object" && part.text === text.replaceAll("::", ":");
   });
 }
