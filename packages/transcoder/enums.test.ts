@@ -88,3 +88,15 @@ test("and requires of answers no member that may be absent", async () => {
   expect((await send("POST", "/fence", "{}")).text).toBe('{"gloss":"any"}');
   expect(components.schemas.Fence?.required).toEqual(["gloss", "sure"]);
 });
+
+test("where answers have numbers callers may send them, too", async () => {
+  const implementation = { getStripes: ({ stripes }: { stripes: number[] }) => ({ stripes }) };
+  const numbers = await serve(service, implementation as never, { enumNumbers: true });
+  const answer = await numbers.call("/stripes", {
+    method: "POST",
+    body: '{"stripes":[1,"red"]}',
+    headers: { "content-type": "application/json" },
+  });
+  expect(answer.text).toBe("[1,1]");
+  await numbers.app.close();
+});

@@ -70,6 +70,8 @@ test("a Value that no reader of protobuf takes is the caller's fault", async () 
   await start();
   const nested = (depth: number) => `{"value":${"[".repeat(depth)}${"]".repeat(depth)}}`;
   expect((await post(nested(49))).text).toBe(nested(49));
+  expect((await post(`{"value":${"[".repeat(50)}1${"]".repeat(50)}}`)).status).toBe(400);
+  expect((await post(`{"data":{"${"k".repeat(5000)}":1e999}}`)).text.length).toBeLessThan(1000);
   expect((await post(nested(50))).record()).toMatchObject({
     status: 400,
     message: expect.stringContaining("is nested too deeply: no more than 100 messages may be within one another"),

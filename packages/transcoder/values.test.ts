@@ -151,3 +151,26 @@ test("what proto2 has not set is null, as grpc-gateway writes it; what proto3 ca
     await server.app.close();
   }
 });
+
+test("a patch can't name an extension, so it is refused", async () => {
+  const registry = compileProtos({
+    "patched.proto": `syntax = "proto2";
+      package patched.v1;
+      import "google/api/annotations.proto";
+      import "google/protobuf/field_mask.proto";
+      message Book { optional string name = 1; extensions 100 to 110; }
+      extend Book { optional int32 shelf = 100; }
+      message Change { optional Book book = 1; optional google.protobuf.FieldMask update_mask = 2; }
+      service Books { rpc Update(Change) returns (Book) { option (google.api.http) = {patch: "/book" body: "book"}; } }`,
+  });
+  const update = ({ book }: { book: object }) => book;
+  const server = await serve(serviceOf(registry, "patched.v1.Books"), { update } as never, { codec: "proto3" });
+  const headers = { "content-type": "application/json" };
+  const patch = (body: string) => server.call("/book", { method: "PATCH", headers, body });
+  expect((await patch('{"name":"x"}')).status).toBe(200);
+  expect((await patch('{"name":"x","[patched.v1.shelf]":5}')).record()).toMatchObject({
+    status: 400,
+    message: expect.stringContaining("[patched.v1.shelf]"),
+  });
+  await server.app.close();
+});

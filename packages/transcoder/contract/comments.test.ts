@@ -48,3 +48,12 @@ test.each([
   [" Told. (-- api-linter: off\n because --)\n buf:lint:ignore ENUM\n", "Told."],
   [" (-- never ends", "(-- never ends"],
 ])("%j is %j", (comment, text) => expect(commentText(comment)).toBe(text));
+
+test.each([
+  ["See [Book][acme.v1.Book], or [acme.v1.Book][].", "See Book, or acme.v1.Book."],
+  ["The value at `values[i][j]`, arr[0][1].", "The value at `values[i][j]`, arr[0][1]."],
+  ["~~~\na\nb\n~~~", "~~~\na\nb\n~~~"],
+  ["```x```\na\nb", "```x``` a b"],
+])("%j is %j", (comment, text) => {
+  expect(commentText(comment)).toBe(text);
+});

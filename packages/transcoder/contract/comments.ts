@@ -58,7 +58,7 @@ export function commentText(comment: string): string {
   let inFence = false;
   let isBelow = false;
   for (const line of lines) {
-    const isFence = line.trimStart().startsWith("```");
+    const isFence = /^\s*(?:```[^`]*|~~~.*)$/.test(line);
     // Code, lists, tables and headings keep their lines; the lines of a paragraph are one.
     const stands = isBelow || inFence || isFence || OWN_LINE.test(line) || line === "";
     parts.push(stands ? `\n${line}` : ` ${line.trimStart()}`);
@@ -68,7 +68,10 @@ export function commentText(comment: string): string {
   return parts
     .join("")
     .replaceAll(/\n{3,}/g, "\n\n")
-    .replaceAll(/\[([^[\]]*)\]\[([\w.]*)\]/g, (_, shown: string, name: string) => shown || name)
+    .replaceAll(
+      /(?<![\w\]])\[([^[\]]*)\]\[((?:[A-Za-z_][\w.]*)?)\]/g,
+      (_, shown: string, name: string) => shown || name,
+    )
     .trim();
 }
 

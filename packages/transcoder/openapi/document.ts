@@ -177,7 +177,7 @@ function textOf(operation: Operation, { docs, deprecation }: Told): JsonObject {
 
 const unlisted = (operation: Operation): string =>
   listParameters(operation).isCut
-    ? "It has more query parameters than stand here: those of the fields that are not named yet."
+    ? "Only the parameters of the request's first 500 fields are listed here; those of the others are taken as well."
     : "";
 
 function patching({ updateMask, acceptsEmptyMask }: Operation): string {

@@ -48,7 +48,7 @@ export function createSchemas(
 
   const isFree = (name: string, of: string) => !reserved.includes(name) && (named.get(name)?.of ?? of) === of;
 
-  /** `of` is unique, and the name where what was found before has the short one. */
+  /** Refers to a schema by its short name, or by `of`, which is unique, where another schema has the short one already. */
   function refer(short: string, of: string, schema: () => JsonObject): JsonObject {
     // Without a package both are one.
     const name = [short, of].find((candidate) => isFree(candidate, of)) ?? `${of}-2`;
@@ -75,7 +75,7 @@ export function createSchemas(
         examples: examples[desc.typeName],
       });
     });
-    // What it holds may be known as an output.
+    // Messages within it may have been met in answers only: from now on they are requests, too.
     if (isNewInput) for (const member of membersOf(desc)) if (member.message) message(member.message, direction);
     return reference;
   }
@@ -100,7 +100,11 @@ export function createSchemas(
     const rules = hasOption(desc, fieldRules) ? getOption(desc, fieldRules) : undefined;
     const { description, ...keywords } = behaviorKeywords(desc);
     const held = container(desc, direction, rules);
-    const schema = isNullable(desc, codec) && direction !== "parameter" ? nullable(held) : held;
+    const mayBeNull =
+      isNullable(desc, codec) &&
+      direction !== "parameter" &&
+      !(direction === "input" && isRequired(desc, true, files, codec));
+    const schema = mayBeNull ? nullable(held) : held;
     const words = [schema.description, description].filter(Boolean).join(" ");
     return described(desc, {
       ...schema,

@@ -1,7 +1,7 @@
 /** What the document says of a date and time, held against what is taken. */
 import { expect, test } from "vitest";
 import { parseTimestamp } from "../request/timestamp.ts";
-import { timestampSchema } from "./values.ts";
+import { nullable, timestampSchema } from "./values.ts";
 
 const pattern = new RegExp(timestampSchema.pattern as string, "u");
 const two = Array.from({ length: 100 }, (_, number) => `${number}`.padStart(2, "0"));
@@ -32,4 +32,9 @@ test("every hour, minute, second and offset, and no other", () => {
 test("the years 0001 to 9999", () => {
   const years = ["0000", "0001", "0010", "0100", "1000", "9999", "10000", "999", "-0001", "+2028"];
   expect(wrong(years.map((year) => `${year}-06-15T12:00:00Z`))).toEqual([]);
+});
+
+test("null beside null is null", () => {
+  expect(nullable({ type: "null" })).toEqual({ type: "null" });
+  expect(nullable({ type: "string" })).toEqual({ type: ["string", "null"] });
 });

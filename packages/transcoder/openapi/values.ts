@@ -116,6 +116,8 @@ export function inText({
 
 /** Null beside the values of a schema. */
 export const nullable = (schema: JsonObject): JsonObject =>
-  typeof schema.type === "string" && schema.enum === undefined && schema.const === undefined
-    ? { ...schema, type: [schema.type, "null"] }
-    : { anyOf: [schema, { type: "null" }] };
+  schema.type === "null"
+    ? schema
+    : typeof schema.type === "string" && schema.enum === undefined && schema.const === undefined
+      ? { ...schema, type: [schema.type, "null"] }
+      : { anyOf: [schema, { type: "null" }] };

@@ -155,6 +155,7 @@ function wholeAssigner(
     read(json, message, { ...handling, isPatch: true });
     if (updateMask && inQuery) assignAt(message, [updateMask], inQuery);
     const members = json as ReadonlyMap<string, JsonValue>;
-    fillMask(message, members.get(resource.jsonName) ?? members.get(resource.name) ?? null);
+    // Without the resource, or with null for it, nothing is named.
+    fillMask(message, members.get(resource.jsonName) ?? members.get(resource.name) ?? new Map());
   };
 }

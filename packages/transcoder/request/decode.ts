@@ -103,6 +103,8 @@ function extensionAssigner(desc: DescMessage | undefined, codec: Codec) {
   return (name: string, item: JsonValue, target: Message, handling: Handling): boolean => {
     const extension = /^\[.*\]$/.test(name) ? codec.registry().getExtension(name.slice(1, -1)) : undefined;
     if (extension?.extendee.typeName !== desc.typeName) return false;
+    // It would be read, but no path of a mask can name it, so the service would leave it as it was.
+    if (handling.isPatch) throw new SchemaError("can't be changed by a patch: it is an extension").under(excerpt(name));
     // It is read like any field; that it has no place of its own in a message is all that differs.
     const read = fieldReader(extension as unknown as DescField, codec, undefined);
     if (!(item === null && codec.nullIsUnset))

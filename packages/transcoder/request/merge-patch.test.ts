@@ -216,7 +216,23 @@ test.each([
     { book: { title: "T" }, updateMask: "author" },
     { book: { title: "T" }, updateMask: "at" },
   ],
-  ["without the resource", "whole", "/whole", { dryRun: true }, { dryRun: true }],
+  [
+    "without the resource, which a service might take for all fields",
+    "whole",
+    "/whole",
+    { dryRun: true },
+    {
+      error:
+        "VALIDATION_FAILED The body names no member that can be changed: it must name at least one of name, title, author, labels, others, editors, at, extra, weight, nothing, sequel",
+    },
+  ],
+  [
+    "without the resource, but with a mask",
+    "whole",
+    "/whole",
+    { dryRun: true, updateMask: "author" },
+    { dryRun: true, updateMask: "author" },
+  ],
   ["in a oneof", "chosen", "/chosen", { title: "T" }, { book: { title: "T" }, updateMask: "title" }],
   [
     "with another of the oneof",

@@ -52,7 +52,7 @@ function pathsReader(jsonNamesOnly: boolean) {
         const field = members.get(name);
         if (!field) continue;
         const path = prefix + field.name;
-        // What has no fields can only be there or not.
+        // A message type without fields has nothing to name below it: its own path is named.
         if (item instanceof Map && isMerged(field) && field.message.fields.length > 0)
           look(item, field.message, `${path}.`);
         else if (paths.push(path) > MOST_PATHS)

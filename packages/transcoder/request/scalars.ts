@@ -145,13 +145,16 @@ export function scalarFromText(type: ScalarType, rules?: Rules, clamped = false)
   }
 }
 
+/** Callers may send what they get. */
+const takesNumbers = ({ hasFullEnumNames, enumNumbers }: Codec): boolean => hasFullEnumNames || enumNumbers;
+
 /** How an enum is read from JSON. `isItem` as in `enumNames`. */
 export function enumFromJson(desc: DescEnum, isItem: boolean, codec: Codec): FromJson {
   if (desc.typeName === NULL_VALUE) return nullValue;
   const numbers = new Map<JsonValue, number>(codec.hasFullEnumNames ? fullEnumNames(desc) : enumNames(desc, isItem));
   const allowed = [...numbers.keys()].join(", ");
   return (value) => {
-    const number = numbers.get(value) ?? (codec.hasFullEnumNames ? numberIn(value, desc) : undefined);
+    const number = numbers.get(value) ?? (takesNumbers(codec) ? numberIn(value, desc) : undefined);
     if (number === undefined) throw new SchemaError(`must be one of ${allowed}`);
     return number;
   };
@@ -160,7 +163,7 @@ export function enumFromJson(desc: DescEnum, isItem: boolean, codec: Codec): Fro
 /** How an enum is read from a path or a query. */
 export function enumFromText(desc: DescEnum, codec: Codec): FromText {
   const read = enumFromJson(desc, false, codec);
-  return (text) => read(codec.hasFullEnumNames && /^-?\d{1,10}$/.test(text) ? new JsonNumber(text) : text);
+  return (text) => read(takesNumbers(codec) && /^-?\d{1,10}$/.test(text) ? new JsonNumber(text) : text);
 }
 
 /** An enum by its number: any of 32 bits, but in an enum that is closed (proto2) those that it has. */

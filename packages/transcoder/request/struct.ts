@@ -2,6 +2,7 @@
 import { type DescMessage, fromJson, type Message, type JsonValue as PlainJson } from "@bufbuild/protobuf";
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { MOST_NESTED } from "../contract/nesting.ts";
+import { excerpt } from "../validation/excerpt.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
 import { SchemaError, tooDeep, under } from "./schema-error.ts";
 
@@ -29,15 +30,17 @@ export function structFromJson(value: JsonValue, depth: number): PlainJson {
  * is a ListValue within it, whose items are Values within that.
  */
 function plain(value: JsonValue, depth: number): PlainJson {
+  if (depth >= MOST_NESTED && (depth > MOST_NESTED || value instanceof Map || Array.isArray(value))) throw tooDeep();
   if (value instanceof JsonNumber) {
     const number = Number(value.text);
     if (!Number.isFinite(number)) throw new SchemaError("must have no number beyond those of 64 bits (IEEE 754)");
     return number;
   }
-  if (depth >= MOST_NESTED && (depth > MOST_NESTED || value instanceof Map || Array.isArray(value))) throw tooDeep();
   if (value instanceof Map)
     // fromEntries makes "__proto__" a key like any other.
-    return Object.fromEntries([...value].map(([name, member]) => [name, under(name, () => plain(member, depth + 2))]));
+    return Object.fromEntries(
+      [...value].map(([name, member]) => [name, under(excerpt(name), () => plain(member, depth + 2))]),
+    );
   return Array.isArray(value)
     ? value.map((item, i) => under(`[${i}]`, () => plain(item, depth + 2)))
     : (value as null | boolean | string);
