@@ -3,24 +3,16 @@
  * there is said by ADMIN_HOST, this machine alone by default. Other machines may only ask how the process is. All else is asked
  * for by this machine, by no web page. What changes something leaves a line in the log.
  */
-import { createServer, type IncomingMessage } from "node:http";
-import { origin } from "@petstore/rpc/http/address";
+import type { IncomingMessage } from "node:http";
+import { type AdminAnswer, openAdminPort } from "@petstore/rpc/http/admin-port";
 import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
-import { listen } from "@petstore/rpc/http/listen";
 import { ConfigError } from "@petstore/runtime/environment";
 import type { Logger } from "@petstore/runtime/log";
 import { readBody, splitTarget } from "connect-transcoder/http";
 import type { ProcessConfig } from "./config.ts";
 import { adminListenAdvice } from "./listen-advice.ts";
 
-export interface AdminAnswer {
-  readonly status: number;
-  /** Sent as JSON. */
-  readonly body?: object;
-  /** Sent as it is, with its type. */
-  readonly text?: string;
-  readonly type?: string;
-}
+export type { AdminAnswer };
 
 /** By method and path. A GET reads; all others change something, and are called one after the other. */
 export type AdminRoutes = Map<
@@ -40,15 +32,12 @@ export interface Admin {
   readonly url: string | undefined;
 }
 
-const MAX_CONNECTIONS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 /** Of a body that is logged, in characters. */
 const MAX_LOGGED = 500;
 const ALIVE: AdminAnswer = { status: 200, body: { status: "ok" } };
 /** For `GET /startupz`, once a process has started. */
 export const STARTED: AdminAnswer = { status: 200, body: { status: "started" } };
-/** How long a request may take to arrive, in milliseconds. */
-const REQUEST_MS = 10_000;
 
 /** What a caller sent can't be used; the message says why. */
 export class Unusable extends Error {
@@ -110,26 +99,14 @@ export async function openAdmin(
     return problem(500, "That failed. The log says why.");
   }
 
-  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, async (request, response) => {
-    const {
-      status,
-      body,
-      text = body && JSON.stringify(body),
-      type = "application/json",
-    } = await answer(request).catch(failed);
-    const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-    if (!request.complete) response.setHeader("connection", "close");
-    if (text === undefined) return response.writeHead(status, headers).end();
-    response.writeHead(status, { ...headers, "content-type": type }).end(text);
-  });
-  server.maxConnections = MAX_CONNECTIONS;
-  const port = await listen(server, admin, adminListenAdvice);
-  stack.defer(() => {
-    server.close();
-    server.closeAllConnections();
-  });
+  const { port, url, close } = await openAdminPort(
+    admin,
+    (request) => answer(request).catch(failed),
+    adminListenAdvice,
+  );
+  stack.defer(close);
   log.info({ host: admin.host, port }, "the admin port is open");
-  return { routes, url: origin(admin.host, port) };
+  return { routes, url };
 }
 
 /** A refusal, with what to do instead. */

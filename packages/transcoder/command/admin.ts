@@ -1,15 +1,11 @@
 /** The admin port, for whoever runs the command: how it is, and what it has counted. It changes nothing. */
-import { createServer } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { CONTENT_TYPE, type Form, formFor } from "@petstore/metrics/exposition";
-import { origin } from "@petstore/rpc/http/address";
-import { listen } from "@petstore/rpc/http/listen";
+import { type AdminAnswer, openAdminPort } from "@petstore/rpc/http/admin-port";
 import { splitTarget } from "../request/head.ts";
 import type { Settings } from "./flags.ts";
 import { reach } from "./source.ts";
 
-const MAX_CONNECTIONS = 100;
-/** How long a request may take to arrive, in milliseconds. */
-const REQUEST_MS = 10_000;
 /** How long a target may take to accept a connection, in milliseconds: a probe of Kubernetes gives up after a second. */
 const PATIENCE_MS = 900;
 
@@ -20,60 +16,46 @@ export interface AdminOptions extends Pick<Settings, "admin" | "targets" | "targ
 
 export type Phase = "starting" | "serving" | "draining";
 
-interface Answer {
-  readonly status: number;
-  readonly type?: string;
-  readonly text: string;
-}
-
-const json = (status: number, body: object): Answer => ({ status, text: JSON.stringify(body) });
-
 /** Undefined where there is to be none. */
 export async function openAdmin({ admin, targets, targetTls, metrics, phase }: AdminOptions) {
   if (!admin) return undefined;
   const readiness = createReadiness({ targets, targetTls }, phase);
-  const alive = () => json(200, { status: "ok" });
-  const routes: Readonly<Record<string, (accept: string | undefined) => Answer | Promise<Answer>>> = {
+  const alive = () => ({ status: 200, body: { status: "ok" } });
+  const routes: Readonly<Record<string, (accept: string | undefined) => AdminAnswer | Promise<AdminAnswer>>> = {
     "/livez": alive,
     "/healthz": alive,
-    "/startupz": () => (phase() === "starting" ? json(503, { status: "starting" }) : json(200, { status: "started" })),
+    "/startupz": () =>
+      phase() === "starting"
+        ? { status: 503, body: { status: "starting" } }
+        : { status: 200, body: { status: "started" } },
     "/readyz": readiness,
     "/metrics": (accept) => {
       const form = formFor(accept);
       return { status: 200, type: CONTENT_TYPE[form], text: metrics(form) };
     },
   };
-  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, async (request, response) => {
+  const answer = (request: IncomingMessage) => {
     const { path } = splitTarget(request.url ?? "");
-    const isRead = request.method === "GET" || request.method === "HEAD";
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-    const unknown = () => json(404, { message: `Here are ${Object.keys(routes).join(", ")}.` });
-    const refused = () => json(405, { message: "Everything here is asked for by GET." });
-    const {
-      status,
-      type = "application/json",
-      text,
-    } = await (!route ? unknown() : !isRead ? refused() : route(request.headers.accept));
-    if (status === 405) response.setHeader("allow", "GET, HEAD");
-    if (!request.complete) response.setHeader("connection", "close");
-    const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", "content-type": type };
-    response.writeHead(status, headers).end(text);
-  });
-  server.maxConnections = MAX_CONNECTIONS;
-  const port = await listen(server, admin, adviceOn);
-  return {
-    url: origin(admin.host, port),
-    close(): void {
-      server.close();
-      server.closeAllConnections();
-    },
+    if (!route) return { status: 404, body: { message: `Here are ${Object.keys(routes).join(", ")}.` } };
+    if (request.method !== "GET" && request.method !== "HEAD")
+      return {
+        status: 405,
+        headers: { allow: "GET, HEAD" },
+        body: { message: "Everything here is asked for by GET." },
+      };
+    return route(request.headers.accept);
   };
+  return openAdminPort(admin, answer, adviceOn);
 }
 
 /**
  * Ready as long as any target accepts connections; it names those that don't. They are tried once at a time, however many ask.
  */
-function createReadiness(given: Pick<Settings, "targets" | "targetTls">, phase: () => Phase): () => Promise<Answer> {
+function createReadiness(
+  given: Pick<Settings, "targets" | "targetTls">,
+  phase: () => Phase,
+): () => Promise<AdminAnswer> {
   const targets = new Set(given.targets.values());
   let trying: Promise<string[]> | undefined;
   const isAway = async (target: string) =>
@@ -82,7 +64,7 @@ function createReadiness(given: Pick<Settings, "targets" | "targetTls">, phase: 
       () => [new URL(target).host],
     );
   return async () => {
-    if (phase() !== "serving") return json(503, { status: "not ready", failing: [], phase: phase() });
+    if (phase() !== "serving") return { status: 503, body: { status: "not ready", failing: [], phase: phase() } };
     trying ??= Promise.all(Array.from(targets, isAway))
       .then((all) => all.flat())
       .finally(() => {
@@ -90,7 +72,7 @@ function createReadiness(given: Pick<Settings, "targets" | "targetTls">, phase: 
       });
     const failing = await trying;
     const isReady = failing.length < targets.size;
-    return json(isReady ? 200 : 503, { status: isReady ? "ready" : "not ready", failing });
+    return { status: isReady ? 200 : 503, body: { status: isReady ? "ready" : "not ready", failing } };
   };
 }
 
