@@ -1,9 +1,7 @@
 /** The way through the command, which learns the contract by reflection. It starts processes. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
+import { serveWith } from "../../command/fixtures/command.ts";
 import type { CaseOptions } from "./case.ts";
-import { grpcServer, onePerOptions, type WayKind } from "./way.ts";
+import { before, grpcServer, onePerOptions, type WayKind } from "./way.ts";
 
 /** What each option is on the command line; undefined for a value that it can't be told. */
 const FLAGS: Readonly<Record<string, (value: never) => readonly string[] | undefined>> = {
@@ -44,39 +42,11 @@ export const COMMAND: WayKind = {
   name: "through the command",
   takes: (options) => flagsOf(options) !== undefined,
   async open(contract) {
-    const server = await grpcServer(contract);
-    const gateways = onePerOptions((options) => startCommand(server.url, flagsOf(options) ?? []));
-    return {
-      backend: server.backend,
-      portFor: gateways.portFor,
-      async close() {
-        await gateways.close();
-        await server.close();
-      },
-    };
+    return before(await grpcServer(contract), (url) => onePerOptions((options) => gatewayAt(url, options)));
   },
 };
 
-export async function startCommand(url: string, flags: readonly string[]) {
-  const main = join(import.meta.dirname, "../../command/main.ts");
-  const child = spawn(process.execPath, [main, "--port", "0", "--reflect", url, ...flags], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (data) => {
-      said += data;
-      const [, port] = / at http:\S+:(\d+) /.exec(said) ?? [];
-      if (port) resolve(Number(port));
-    });
-  const ended = once(child, "close");
-  void ended.then(() => reject(new Error(`The command ended: ${said}`)));
-  return {
-    port: await promise,
-    close: () => {
-      child.kill("SIGTERM");
-      return ended;
-    },
-  };
+async function gatewayAt(url: string, options: CaseOptions) {
+  const command = await serveWith(["--reflect", url, ...(flagsOf(options) ?? [])]);
+  return { port: Number(new URL(command.url).port), close: command.stop };
 }

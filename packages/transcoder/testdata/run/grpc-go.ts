@@ -6,33 +6,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type FileRegistry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { Backend, Call } from "./backend.ts";
-import { servicesOf } from "./contract.ts";
-import { gatewaysOf, type WayKind } from "./way.ts";
+import { before, gatewaysByGrpc, type Served, type WayKind } from "./way.ts";
 
 /** `program` is what `go build` made of testdata/go. */
 export const grpcGo = (program: string): WayKind => ({
   name: "to grpc-go",
   takes: () => true,
   async open(contract) {
-    const server = await startServer(program, contract);
-    const gateways = gatewaysOf(
-      servicesOf(contract),
-      createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }),
-    );
-    return {
-      backend: server.backend,
-      portFor: gateways.portFor,
-      async close() {
-        await gateways.close();
-        await server.close();
-      },
-    };
+    return before(await startServer(program, contract), gatewaysByGrpc(contract));
   },
 });
 
-async function startServer(program: string, contract: FileRegistry) {
+async function startServer(program: string, contract: FileRegistry): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "contract-"));
   const set = join(folder, "set.binpb");
   const file = [...contract.files].map(({ proto }) => proto);

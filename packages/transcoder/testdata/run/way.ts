@@ -44,24 +44,37 @@ export const GRPC: WayKind = {
   name: "over gRPC",
   takes: takesAll,
   async open(contract) {
-    const server = await grpcServer(contract);
-    const gateways = gatewaysOf(
-      servicesOf(contract),
-      createGrpcTransport({ baseUrl: server.url, readMaxBytes: 4 * 1024 * 1024 }),
-    );
-    return {
-      backend: server.backend,
-      portFor: gateways.portFor,
-      async close() {
-        await gateways.close();
-        await server.close();
-      },
-    };
+    return before(await grpcServer(contract), gatewaysByGrpc(contract));
   },
 };
 
+/** A service that runs apart from its gateways. */
+export interface Served {
+  readonly backend: Backend;
+  readonly url: string;
+  readonly close: () => Promise<void>;
+}
+
+type Gateways = Pick<Way, "portFor" | "close">;
+
+export function before(server: Served, gatewaysAt: (url: string) => Gateways): Way {
+  const { portFor, close } = gatewaysAt(server.url);
+  return {
+    backend: server.backend,
+    portFor,
+    async close() {
+      await close();
+      await server.close();
+    },
+  };
+}
+
+/** Gateways of the library, with the gRPC client of Connect. */
+export const gatewaysByGrpc = (contract: FileRegistry) => (baseUrl: string) =>
+  gatewaysOf(servicesOf(contract), createGrpcTransport({ baseUrl, readMaxBytes: 4 * 1024 * 1024 }));
+
 /** The generic service as a gRPC server with reflection. */
-export async function grpcServer(contract: FileRegistry) {
+export async function grpcServer(contract: FileRegistry): Promise<Served> {
   const { routes, ...backend } = genericBackend(contract);
   const adapter = connectNodeAdapter({
     routes(router) {
@@ -89,7 +102,7 @@ export async function grpcServer(contract: FileRegistry) {
 }
 
 /** A gateway of the library for each kind of options. */
-export function gatewaysOf(descs: readonly DescService[], transport: Transport): Pick<Way, "portFor" | "close"> {
+export function gatewaysOf(descs: readonly DescService[], transport: Transport): Gateways {
   const services = descs.map((desc) => ({ desc, transport }));
   return onePerOptions(async (options) => {
     const given: TranscoderOptions = { ...options, services };
@@ -103,7 +116,7 @@ export function gatewaysOf(descs: readonly DescService[], transport: Transport):
 /** Keeps one gateway at a time: that of the options that were asked for last. */
 export function onePerOptions(
   open: (options: CaseOptions) => Promise<{ readonly port: number; readonly close: () => Promise<unknown> }>,
-): Pick<Way, "portFor" | "close"> {
+): Gateways {
   let current: { readonly key: string; readonly gateway: Awaited<ReturnType<typeof open>> } | undefined;
   const close = async () => {
     const last = current;
