@@ -18,7 +18,7 @@ interface Bounds {
 }
 
 /** Sends a request and reads its answer. Whatever ends it early cancels the call at the service. */
-export function exchange(opening: Promise<ClientHttp2Stream>, request: Buffer, bounds: Bounds): Promise<Answered> {
+export function exchange(opening: Promise<ClientHttp2Stream>, request: Uint8Array, bounds: Bounds): Promise<Answered> {
   const { signal, timeoutMs, maxBytes } = bounds;
   const { promise, resolve, reject } = Promise.withResolvers<Answered>();
   let stream: ClientHttp2Stream | undefined;

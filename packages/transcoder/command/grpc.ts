@@ -13,7 +13,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { Transport, UnaryResponse } from "@connectrpc/connect";
-import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-grpc";
 import { compressionBrotli, compressionGzip, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type Answered, exchange } from "./grpc-exchange.ts";
@@ -58,7 +58,7 @@ export function grpcTransport({ baseUrl, nodeOptions, readMaxBytes }: GrpcOption
       };
       const path = `${prefix}/${method.parent.typeName}/${method.name}`;
       const opening = sessionManager.request("POST", path, headers, {});
-      const answered = await exchange(opening, envelope(toBinary(method.input, message)), {
+      const answered = await exchange(opening, encodeEnvelope(0, toBinary(method.input, message)), {
         signal,
         timeoutMs,
         maxBytes: PREFIX_BYTES + readMaxBytes,
@@ -86,14 +86,6 @@ const plain = (given: HeadersInit): Record<string, string> =>
 /** At most eight digits, so long times are in seconds. */
 const timeoutText = (ms: number): string =>
   ms < 1e8 ? `${Math.ceil(ms)}m` : `${Math.min(Math.ceil(ms / 1000), 99_999_999)}S`;
-
-function envelope(message: Uint8Array): Buffer {
-  const bytes = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
-  bytes[0] = 0;
-  bytes.writeUInt32BE(message.length, 1);
-  bytes.set(message, PREFIX_BYTES);
-  return bytes;
-}
 
 /** The message of a plain success, else undefined. */
 function messageOf<O extends DescMessage>(desc: O, { headers, body, trailers }: Answered): MessageShape<O> | undefined {

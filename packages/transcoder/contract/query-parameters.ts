@@ -61,7 +61,7 @@ export function parameterFinder({ query, params, method }: Fillable, jsonNamesOn
 }
 
 /** No more fields than these are looked at for the list of an operation's parameters: a contract can have any number. */
-const MOST_LISTED = 500;
+export const MOST_LISTED = 500;
 
 /**
  * The parameters of an operation, in the order of its contract: of messages as deep as they are, of very many the first ones.

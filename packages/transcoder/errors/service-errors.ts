@@ -65,7 +65,7 @@ const LIBRARY =
 const advice = (isRead: boolean) => (isRead ? "Try again." : "A write may or may not have happened.");
 const unavailable = (isRead: boolean) =>
   new HttpError("UNAVAILABLE", `A service can't be reached now. ${advice(isRead)}`);
-export const outOfTime = (isRead: boolean) =>
+const outOfTime = (isRead: boolean) =>
   new HttpError("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice(isRead)}`);
 
 /** The error for a call that failed without an error of the service: the connection failed, or the answer makes no sense. */

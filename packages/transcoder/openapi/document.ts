@@ -5,7 +5,7 @@ import { commentsOf } from "../contract/comments.ts";
 import { lastOf } from "../contract/field-path.ts";
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { listParameters } from "../contract/query-parameters.ts";
+import { listParameters, MOST_LISTED } from "../contract/query-parameters.ts";
 import { shapeOf } from "../contract/shown-path.ts";
 import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
@@ -177,7 +177,7 @@ function textOf(operation: Operation, { docs, deprecation }: Told): JsonObject {
 
 const unlisted = (operation: Operation): string =>
   listParameters(operation).isCut
-    ? "Only the parameters of the request's first 500 fields are listed here; those of the others are taken as well."
+    ? `Only the parameters of the request's first ${MOST_LISTED} fields are listed here; those of the others are taken as well.`
     : "";
 
 function patching({ updateMask, acceptsEmptyMask }: Operation): string {

@@ -4,8 +4,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
-import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
-import { outOfTime } from "../errors/service-errors.ts";
+import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { bodyTypesOf, checkUntyped } from "../policy/media.ts";
 import { isStrict } from "../request/headers.ts";
@@ -45,7 +44,7 @@ export function unaryHandler(operation: Operation, options: OperationOptions) {
         const remainingMs = Math.max(1, Math.ceil(until - clock()));
         const response = await transport.unary(method, signal, remainingMs, ownHeaders, message).catch((error) => {
           // A service that knows the deadline may reset the call at it, as grpc-go does, before Connect sees that it has passed.
-          throw isReset(error) && until <= clock() ? outOfTime(operation.verb === "GET") : error;
+          throw isReset(error) && until <= clock() ? timedOut(error) : error;
         });
         const answer = answerOf(response.message, response.header, target, isOne(message));
         return metadataFor ? { ...answer, metadata: metadataFor(response.header, response.trailer) } : answer;
@@ -80,7 +79,7 @@ export function unaryHandler(operation: Operation, options: OperationOptions) {
         reply.send(body);
       },
       (error) => {
-        throw error instanceof HttpError ? error : new UpstreamFailure(operation, error);
+        throw new UpstreamFailure(operation, error);
       },
     );
   };
@@ -89,6 +88,10 @@ export function unaryHandler(operation: Operation, options: OperationOptions) {
 /** Whether a call was reset, and not ended by a status of the service. */
 const isReset = (error: unknown): boolean =>
   error instanceof ConnectError && error.code === Code.Canceled && !error.metadata.has("grpc-status");
+
+/** The error that Connect has for a call at its deadline. */
+const timedOut = (cause: unknown): ConnectError =>
+  new ConnectError("the operation timed out", Code.DeadlineExceeded, undefined, undefined, cause);
 
 /** Unambiguous, because neither a request target nor a header's value has a line feed. */
 const keyPart = (value: string | string[] | undefined): string => (value === undefined ? "\n-" : `\n+${value}`);
