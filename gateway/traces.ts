@@ -1,17 +1,10 @@
 /** A span for each request, from its arrival to the end of its answer. */
 import type { CallerAddress } from "@petstore/rpc/http/caller-address";
-import { methodName, whenOver } from "@petstore/rpc/http/outcome";
+import { whenOver } from "@petstore/rpc/http/outcome";
+import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
-import {
-  ATTR_HTTP_REQUEST_METHOD,
-  ATTR_HTTP_RESPONSE_STATUS_CODE,
-  ATTR_HTTP_ROUTE,
-  ATTR_URL_PATH,
-  ATTR_URL_SCHEME,
-} from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
-import { splitTarget } from "connect-transcoder";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import type { Noted } from "./requests.ts";
 
@@ -50,8 +43,9 @@ export const traceRequests =
       const begun = headers["x-request-id"] === id ? undefined : id;
       const origin = tracing.accept((name) => headers[name] as string | undefined, sender, begun);
       if (!origin) return done();
-      const { name, attributes } = about(request);
-      const span = tracing.start(name, "server", origin, { ...attributes, [ATTR_URL_SCHEME]: scheme });
+      const { method, originalUrl: target } = request;
+      const { route }: Noted = raw;
+      const span = startRequestSpan(tracing, origin, { method, target, route, scheme });
       request.span = span;
       request.trace = span.context;
       (request.log as Logger).setBindings(traceIds(span.context) as object);
@@ -59,9 +53,7 @@ export const traceRequests =
       // Not Fastify's onResponse, which never comes when the caller of HTTP/1.1 has left.
       whenOver(raw, response, (status) => {
         request.span = undefined; // an answer to nobody may still be sent, and nothing is added to a span that has ended
-        span.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: status });
-        if (status >= 500) span.fail(`${status}`);
-        span.end();
+        endRequestSpan(span, status);
         // Not at once: those that the same call answers are sent in this turn, too.
         setImmediate(() => recorded.get(id) === span.context && recorded.delete(id));
       });
@@ -74,16 +66,3 @@ export const traceRequests =
       done();
     });
   };
-
-function about({ method, originalUrl, raw }: FastifyRequest) {
-  const known = methodName(method);
-  const { route }: Noted = raw;
-  return {
-    name: route === undefined ? known : `${known} ${route}`,
-    attributes: {
-      [ATTR_HTTP_REQUEST_METHOD]: known,
-      [ATTR_URL_PATH]: splitTarget(originalUrl).path,
-      ...(route !== undefined && { [ATTR_HTTP_ROUTE]: route }),
-    },
-  };
-}

@@ -9,6 +9,7 @@ import { createRegistry } from "@petstore/metrics/registry";
 import { withDurations } from "@petstore/rpc/client/durations";
 import { withSpans } from "@petstore/rpc/client/traced";
 import { methodName, whenOver } from "@petstore/rpc/http/outcome";
+import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
 import { recordCalls } from "@petstore/rpc/recorded-calls";
 import { realTime, stopwatch } from "@petstore/runtime/clock";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
@@ -20,21 +21,13 @@ import {
   TRACESTATE,
   traceHeaders,
 } from "@petstore/trace/context";
-import {
-  ATTR_HTTP_REQUEST_METHOD,
-  ATTR_HTTP_RESPONSE_STATUS_CODE,
-  ATTR_HTTP_ROUTE,
-  ATTR_SERVICE_NAME,
-  ATTR_URL_PATH,
-  ATTR_URL_SCHEME,
-} from "@petstore/trace/names";
+import { ATTR_SERVICE_NAME } from "@petstore/trace/names";
 import { openTracing } from "@petstore/trace/open";
 import { traceConfig, traceSettings } from "@petstore/trace/settings";
 import type { Span } from "@petstore/trace/tracing";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import manifest from "../package.json" with { type: "json" };
-import { splitTarget } from "../request/head.ts";
 
 const NAME = "connect-transcoder";
 const BUILD = gauge("connect_transcoder_build_info", "1, with the version that runs.", ["version"]);
@@ -82,15 +75,8 @@ export async function openTelemetry({ environment, version, scheme, isRead, log 
     // the request is, unless the caller said how that is called.
     const begun = headers["x-request-id"] === id ? undefined : id;
     const origin = tracing?.accept((name) => headers[name] as string | undefined, "trusted proxy", begun);
-    if (tracing && origin) {
-      const known = methodName(method);
-      (raw as Noted).span = tracing.start(route === undefined ? known : `${known} ${route}`, "server", origin, {
-        [ATTR_HTTP_REQUEST_METHOD]: known,
-        [ATTR_URL_PATH]: splitTarget(originalUrl).path,
-        [ATTR_URL_SCHEME]: scheme,
-        ...(route !== undefined && { [ATTR_HTTP_ROUTE]: route }),
-      });
-    }
+    if (tracing && origin)
+      (raw as Noted).span = startRequestSpan(tracing, origin, { method, target: originalUrl, route, scheme });
     const { span } = raw as Noted;
     const state = readTracestate(headers[TRACESTATE] as string | undefined);
     if (span) passOn(raw, traceHeaders(span.context));
@@ -107,9 +93,7 @@ export async function openTelemetry({ environment, version, scheme, isRead, log 
         whenOver(request, response, (status) => {
           const { method, route = "", span } = request;
           requests.of(methodName(method), route, `${status}`).record((stopwatch() - since) / 1000, span?.context);
-          span?.set({ [ATTR_HTTP_RESPONSE_STATUS_CODE]: status });
-          if (status >= 500) span?.fail(`${status}`);
-          span?.end();
+          if (span) endRequestSpan(span, status);
         });
         next(request, response);
       },
