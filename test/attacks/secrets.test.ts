@@ -268,7 +268,8 @@ describe("settings that are wrong", () => {
   const started = async (args: string[], env: Record<string, string>) => {
     await using it = run(
       args.map((arg) => (arg.endsWith(".ts") ? join(root, arg) : arg)),
-      { LOG_LEVEL: "trace", ...env },
+      // A petstore may be at the usual ports.
+      { LOG_LEVEL: "trace", PORT: "0", ADMIN_PORT: "off", ...env },
     );
     expect(await it.ended).toBe(1);
     expect(it.output()).not.toBe("");
