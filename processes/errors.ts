@@ -1,6 +1,6 @@
 /** The petstore's errors as RPCs carry them: the reasons of the contract, in a google.rpc.ErrorInfo of the domain "petstore". */
 import { getOption } from "@bufbuild/protobuf";
-import { createErrorCatalogue } from "@petstore/rpc/errors/catalogue";
+import { createErrorCatalogue } from "@petstore/rpc/errors";
 import { error } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { type ErrorReason, ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 

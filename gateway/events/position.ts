@@ -1,7 +1,7 @@
 /** The id of an event: the position in each service's stream of events. Opaque to callers. */
 import { buildPath } from "@bufbuild/protobuf/reflect";
-import type { RpcError } from "@petstore/rpc/errors/catalogue";
-import { violationError } from "@petstore/rpc/errors/translate";
+import type { RpcError } from "@petstore/rpc/errors";
+import { violationError } from "@petstore/rpc/errors";
 import { errors } from "#errors";
 import { WatchEventsRequestSchema } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { isServiceName, type ServiceName } from "../../processes/names.ts";

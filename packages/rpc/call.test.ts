@@ -1,7 +1,7 @@
 import { REQUEST_ID_HEADER } from "connect-transcoder/request-id";
 import { expect, test } from "vitest";
 import { CALLER_HEADER, outgoing } from "./call.ts";
-import { DeadlineExpired } from "./errors/translate.ts";
+import { DeadlineExpired } from "./errors.ts";
 
 const callContext = { deadline: 5_000, requestId: "r-1", caller: "ann", progress: { hasBegun: false } };
 

@@ -3,7 +3,7 @@ import type { Clock, Runtime } from "@petstore/runtime/clock";
 import type { Rate } from "@petstore/runtime/rate";
 import { TRACEPARENT, type TraceContext, traceHeaders } from "@petstore/trace/context";
 import { isRequestId, newWorkId, REQUEST_ID_HEADER, requestIdOf } from "connect-transcoder/request-id";
-import { DeadlineExpired } from "./errors/translate.ts";
+import { DeadlineExpired } from "./errors.ts";
 
 /** Headers that only the system's own processes may set. An endpoint for outside callers replaces theirs. */
 export const SECRET_HEADER = "x-internal-secret";

@@ -1,4 +1,4 @@
-import * as rpc from "@petstore/rpc/errors/domain-error";
+import * as rpc from "@petstore/rpc/errors";
 import type { Reason } from "#errors";
 
 export type { Reason } from "#errors";

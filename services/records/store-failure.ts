@@ -1,5 +1,5 @@
 /** Translates failures of the store for the callers of a service. */
-import type { StoreFailure } from "@petstore/rpc/errors/translate";
+import type { StoreFailure } from "@petstore/rpc/errors";
 import { Corrupt, Full, Overloaded, Unavailable } from "@petstore/store/port";
 
 /** Undefined for any other error. */

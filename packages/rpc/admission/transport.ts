@@ -1,8 +1,7 @@
 /** Admission control for calls that are passed on to a service, so that it gets no more than it can finish. */
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { notMade, stillRunning } from "../client/failed-call.ts";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
-import { NOT_BEGUN } from "../errors/translate.ts";
+import { type ErrorCatalogue, NOT_BEGUN } from "../errors.ts";
 import type { ActiveCall, Admission, Evidence } from "./admission.ts";
 
 export const NO_ROOM = "There is more to do than can be done in time. Nothing was done. Try again in a second.";

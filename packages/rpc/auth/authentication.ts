@@ -2,7 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ANONYMOUS, type Principal } from "../call.ts";
-import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { type ErrorCatalogue, RpcError } from "../errors.ts";
 import { type Access, accessOf, grants } from "./access.ts";
 import { isApiKey } from "./api-key.ts";
 import { type Credential, type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";

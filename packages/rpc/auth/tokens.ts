@@ -2,7 +2,7 @@
 import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type JWTPayload, errors as joseErrors } from "jose";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 import type { Identity, Verify } from "./authentication.ts";
 import { InvalidCredential } from "./credentials.ts";
 import { fetchKeys, isAddress } from "./fetch-keys.ts";

@@ -1,7 +1,7 @@
 /** Limits the calls that wait for one service. */
 import { create, type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 import { notMade } from "./failed-call.ts";
 
 /** Most unanswered calls to one service. */

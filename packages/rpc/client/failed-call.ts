@@ -2,8 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import type { ErrorCatalogue, OwnReason } from "../errors/catalogue.ts";
-import { advice } from "../errors/translate.ts";
+import { advice, type ErrorCatalogue, type OwnReason } from "../errors.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 

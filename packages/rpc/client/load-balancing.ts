@@ -4,7 +4,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../call.ts";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 import type { Balancer } from "./balancer.ts";
 import { isUnknownRpc, neverRan, notMade, translating, wayBroke } from "./failed-call.ts";
 import type { Replica } from "./replica.ts";

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
-import { RpcError } from "../errors/catalogue.ts";
-import { fromAny } from "../errors/details.ts";
+import { fromAny, RpcError } from "../errors.ts";
 import type {
   AnyAnswer,
   Contract,

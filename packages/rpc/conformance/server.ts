@@ -15,7 +15,7 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { errors as petstore } from "../../../processes/errors.ts";
-import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { type ErrorCatalogue, RpcError } from "../errors.ts";
 import type { ServerTls } from "../http/secure.ts";
 import { strictJson } from "../server/connect-options.ts";
 import { createDispatcher } from "../server/dispatcher.ts";

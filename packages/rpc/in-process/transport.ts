@@ -2,7 +2,7 @@
 import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type StreamResponse, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { markRunning, translating } from "../client/failed-call.ts";
-import { fromAny, toAny } from "../errors/details.ts";
+import { fromAny, toAny } from "../errors.ts";
 import type { Answer, Dispatcher } from "../server/dispatcher.ts";
 import { onAbort } from "../server/until.ts";
 

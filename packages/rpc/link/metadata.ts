@@ -7,7 +7,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { REQUEST_ID_HEADER } from "connect-transcoder/request-id";
 import { CALLER_HEADER } from "../call.ts";
-import { fromAny, toAny } from "../errors/details.ts";
+import { fromAny, toAny } from "../errors.ts";
 import type { Answer, AnswerSchema, Failure } from "../gen/link/internal/v1/link_service_pb.ts";
 
 interface Field {

@@ -6,7 +6,7 @@ import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
 import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type Principal, SECRET_HEADER } from "../call.ts";
-import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import type { ErrorCatalogue, RpcError } from "../errors.ts";
 import { isProven } from "../http/connections.ts";
 
 // timingSafeEqual needs equal lengths.

@@ -7,7 +7,7 @@ import type { MIMEType } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { excerpt } from "connect-transcoder/excerpt";
 import { isUtf8, parseType } from "connect-transcoder/http";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 import type { PlainAnswer } from "../http/plain-answer.ts";
 import { errorAnswer, unaryErrorAnswer } from "./error-answer.ts";
 

@@ -1,7 +1,7 @@
 /** What every endpoint of Connect is told: which compressions callers may use, which fields, and what JSON is. */
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 import { limitUnpacked } from "./message-limit.ts";
 
 /** gzip and Brotli. Both limit the size of a decompressed message. */

@@ -19,7 +19,7 @@ import { DomainError } from "../../../services/records/errors.ts";
 import { storeFailureOf } from "../../../services/records/store-failure.ts";
 import { compileLibrary, serviceOf } from "../../transcoder/fixtures/compile.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
-import { createErrorTranslation } from "../errors/translate.ts";
+import { createErrorTranslation } from "../errors.ts";
 import { createAuthorization } from "./authorization.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { type Handlers, implement } from "./handlers.ts";

@@ -2,7 +2,7 @@
 import { EventEmitter, on } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { excerpt } from "connect-transcoder/excerpt";
-import { RpcError } from "../errors/catalogue.ts";
+import { RpcError } from "../errors.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { type Implementation, implement } from "./handlers.ts";
 

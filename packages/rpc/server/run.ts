@@ -8,8 +8,14 @@ import { validate } from "connect-transcoder/validation";
 import type { Admission } from "../admission/admission.ts";
 import { type CallContext, openCall, type Principal } from "../call.ts";
 import type { CallEnded } from "../call-ended.ts";
-import type { ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
-import { type ErrorTranslation, NOT_BEGUN, outOfTime, violationError } from "../errors/translate.ts";
+import {
+  type ErrorCatalogue,
+  type ErrorTranslation,
+  NOT_BEGUN,
+  outOfTime,
+  type RpcError,
+  violationError,
+} from "../errors.ts";
 import type { StreamHandler, UnaryHandler } from "./handlers.ts";
 import { isUnary, type RequestOrigin, type Served } from "./routes.ts";
 

@@ -2,7 +2,7 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { callerName, LONGEST_TIMER_MS, type Principal } from "../call.ts";
-import { type ErrorCatalogue, RpcError } from "../errors/catalogue.ts";
+import { type ErrorCatalogue, RpcError } from "../errors.ts";
 import type { createAuthorization } from "./authorization.ts";
 import type { Init, StreamHandler } from "./handlers.ts";
 import { createOpenStreams, type StreamLimits } from "./open-streams.ts";

@@ -13,7 +13,7 @@ import {
 } from "@connectrpc/connect";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/excerpt";
 import { isCharset } from "connect-transcoder/http";
-import type { ErrorCatalogue } from "../errors/catalogue.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 
 /** Whether the message of a call was decoded: later errors are not about decoding. */
 const decodedKey = createContextKey(false);

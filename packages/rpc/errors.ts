@@ -1,12 +1,117 @@
-/** The one place that turns what a handler throws into an RPC error. */
-import { create } from "@bufbuild/protobuf";
+/**
+ * Errors from where they arise to the caller: what handlers throw, the reasons that callers get (google.rpc.ErrorInfo, AIP-193),
+ * and how the one becomes the other.
+ */
+import { create, type DescEnum, type DescEnumValue } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
+import { type Any, AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
 import { FieldPathElementSchema, ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { firstOf, joinFirst } from "connect-transcoder/excerpt";
+import { codeNamed } from "connect-transcoder/errors";
+import { excerpt, firstOf, joinFirst, MAX_ERROR_BYTES } from "connect-transcoder/excerpt";
+import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { type Violation, violationsToProto } from "connect-transcoder/validation";
-import { type ErrorCatalogue, RpcError } from "./catalogue.ts";
-import { DomainError } from "./domain-error.ts";
+
+/** The error that a handler throws to tell its caller why a call failed. It knows nothing of transports. */
+export class DomainError<R extends string = string> extends Error {
+  override readonly name = "DomainError";
+  /** A reason of the catalogue that the dispatcher was given. */
+  readonly reason: R;
+  /** The invalid field of the request, in dotted proto names ("book.shelf_id"). */
+  readonly path: string | undefined;
+  /** Machine-readable facts, sent with the reason (ErrorInfo.metadata). */
+  readonly metadata: Record<string, string> | undefined;
+
+  /** `message` is public: what was wrong and what to do, without a stack, a driver's text or a path of the machine. */
+  constructor(
+    reason: R,
+    message: string,
+    options?: { path?: string; cause?: unknown; metadata?: Record<string, string> },
+  ) {
+    super(message, { cause: options?.cause });
+    this.reason = reason;
+    this.path = options?.path;
+    this.metadata = options?.metadata;
+  }
+}
+
+/** Reasons that this package itself uses. */
+const ownReasons = [
+  "DEADLINE_EXCEEDED",
+  "INTERNAL",
+  "INVALID_PAGE_TOKEN",
+  "OVERLOADED",
+  "PAYLOAD_TOO_LARGE",
+  "PERMISSION_DENIED",
+  "ROUTE_NOT_FOUND",
+  "TOO_MANY_STREAMS",
+  "UNAUTHENTICATED",
+  "UNAVAILABLE",
+  "UNSUPPORTED_MEDIA_TYPE",
+  "VALIDATION_FAILED",
+] as const;
+export type OwnReason = (typeof ownReasons)[number];
+
+/** An RPC error that is safe to send to the caller as it is. */
+export class RpcError extends ConnectError {
+  readonly #isRpcError = true;
+  // ConnectError's check accepts any error of its shape, and subclasses would inherit that.
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && #isRpcError in value && value.#isRpcError;
+  }
+}
+
+/** The errors of one system: their reasons, the gRPC code of each, and their domain. */
+export interface ErrorCatalogue<R extends string = OwnReason> {
+  /** What messages call the system, such as "the library". */
+  readonly system: string;
+  /** An RPC error with a reason of this catalogue. The cause stays inside, for the log. */
+  rpcError(reason: R, message: string, cause?: unknown, metadata?: Record<string, string>): RpcError;
+  /** The reason that a process of this system gave for a failure; undefined for any other failure. */
+  reasonOf(thrown: unknown): { readonly reason: string; readonly metadata: Record<string, string> } | undefined;
+}
+
+/** Temporary failures: their metadata says when to retry, in seconds (RFC 9110, 10.2.3). */
+const PASSES: ReadonlySet<string> = new Set(["OVERLOADED", "UNAVAILABLE"] satisfies OwnReason[]);
+const RETRY_AFTER_S = "1";
+
+export interface CatalogueOptions {
+  /** The domain of the reasons, in ErrorInfo. */
+  readonly domain: string;
+  readonly system: string;
+  /** The name of a reason's gRPC code, such as "NOT_FOUND". UNKNOWN is sent for any other text. */
+  readonly grpcCode: (value: DescEnumValue) => string;
+}
+
+/** Reads the reasons from an enum, whose values share a prefix. Throws if one that this package uses is missing. */
+export function createErrorCatalogue<R extends string>(
+  reasons: DescEnum,
+  { domain, system, grpcCode }: CatalogueOptions,
+): ErrorCatalogue<R | OwnReason> {
+  const prefix = reasons.sharedPrefix?.length ?? 0;
+  const codes = new Map(
+    reasons.values.map((value) => [value.name.slice(prefix), codeNamed.get(grpcCode(value)) ?? Code.Unknown]),
+  );
+  const missing = ownReasons.filter((reason) => !codes.has(reason));
+  if (missing.length > 0) throw new Error(`${reasons.typeName} lacks ${missing.join(", ")}.`);
+  return {
+    system,
+    rpcError(reason, message, cause, metadata = {}) {
+      const info = { desc: ErrorInfoSchema, value: { reason, domain, metadata } };
+      return new RpcError(
+        excerpt(message, MAX_ERROR_BYTES),
+        codes.get(reason) ?? Code.Unknown,
+        PASSES.has(reason) ? { "retry-after": RETRY_AFTER_S } : undefined,
+        [info],
+        cause,
+      );
+    },
+    reasonOf: (thrown) =>
+      thrown instanceof ConnectError
+        ? thrown.findDetails(ErrorInfoSchema).find((info) => info.domain === domain)
+        : undefined,
+  };
+}
 
 /** Advice after a write whose outcome is unknown. */
 const IN_DOUBT = "A write may or may not have happened: look, or ask again, which is safe with an idempotency key.";
@@ -109,3 +214,16 @@ export function createErrorTranslation(errors: ErrorCatalogue, storeFailureOf: S
     },
   };
 }
+
+type Detail = ConnectError["details"][number];
+
+/** A detail as google.protobuf.Any, the form in which gRPC carries it. */
+export const toAny = (detail: Detail): Any =>
+  "desc" in detail
+    ? anyPack(detail.desc, create(detail.desc, detail.value))
+    : create(AnySchema, { typeUrl: `type.googleapis.com/${detail.type}`, value: detail.value });
+
+export const fromAny = ({ typeUrl, value }: Any): Detail => ({
+  type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1),
+  value,
+});

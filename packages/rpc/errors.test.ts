@@ -2,8 +2,8 @@ import { create, createFileRegistry, type DescEnum } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { ReasonSchema } from "../fixtures/library.ts";
-import { createErrorCatalogue } from "./catalogue.ts";
+import { createErrorCatalogue } from "./errors.ts";
+import { ReasonSchema } from "./fixtures/library.ts";
 
 const library = { system: "the library", grpcCode: () => "NOT_FOUND" };
 const { rpcError, reasonOf } = createErrorCatalogue<"BOOK_NOT_FOUND">(ReasonSchema, { ...library, domain: "library" });
