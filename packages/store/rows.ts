@@ -2,11 +2,11 @@
  * What one service has stored, as it is: to look for damage, and to move it between engines or into a file. Nothing is validated
  * on the way, while the port leaves out what it can't read, and builds what is missing.
  */
-import { decode, type Fields } from "./document/codec.ts";
-import type { Declaration } from "./engine/indexes.ts";
-import { Corrupt, type Doc, type DocumentSchema, type Id } from "./port.ts";
+import type { Fields } from "./document/codec.ts";
+import type { Declaration } from "./engine/queries.ts";
+import type { Doc, DocumentSchema, Id } from "./port.ts";
 
-export { encode, type Fields } from "./document/codec.ts";
+export { encode, type Fields, readRow } from "./document/codec.ts";
 
 /** A stored document, which may be damaged. */
 export interface Row {
@@ -71,13 +71,4 @@ export interface StoreAtRest extends Inspection {
   /** Drops the indexes of a collection that may be wrong. Opening the store builds them. */
   dropIndexes(kind: Pick<Declaration, "name" | "indexes">): Promise<void>;
   close(): Promise<void>;
-}
-
-/** The document of a row of the embedded engine. Throws `Corrupt`. */
-export function readRow<T extends Doc>({ _id, doc: bytes }: Row, kind: Pick<Kind<T>, "name" | "document">): T {
-  const doc = decode<T>(bytes, kind);
-  if (doc._id === _id) return doc;
-  throw new Corrupt(`Document ${_id} of ${kind.name} has the _id ${doc._id}: restore a backup.`, {
-    collection: kind.name,
-  });
 }

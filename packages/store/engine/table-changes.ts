@@ -3,9 +3,7 @@
  * once both are durable, and read back for readers that begin in the past.
  */
 import { decode, encode, type Fields } from "../document/codec.ts";
-import { type Report, readable } from "../document/corrupt.ts";
-import { frozen } from "../document/frozen.ts";
-import { type ShownChange, shownChange, viewOf } from "../document/shown-change.ts";
+import { frozen, type ShownChange, shownChange, viewOf } from "../document/fold.ts";
 import {
   type CallOptions,
   type Change,
@@ -17,7 +15,8 @@ import {
 } from "../port.ts";
 import type { EngineContext } from "./context.ts";
 import { createFeed, type Feed, noChanges } from "./feed.ts";
-import type { Declaration } from "./indexes.ts";
+import type { Declaration } from "./queries.ts";
+import { type Report, readable } from "./queries.ts";
 import type { Runs } from "./table-store.ts";
 
 /** Past changes that are read at once. */

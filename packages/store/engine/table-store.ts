@@ -2,10 +2,8 @@
  * A store over an engine that runs in this process and executes each step synchronously. What such engines have in common
  * is here: they only keep bytes by `_id` and find them by index.
  */
-import { checkId, encode, type Fields } from "../document/codec.ts";
-import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
-import { type Fold, fold } from "../document/fold.ts";
-import { frozen } from "../document/frozen.ts";
+import { checkId, encode, type Fields, readRow } from "../document/codec.ts";
+import { type Fold, fold, frozen } from "../document/fold.ts";
 import {
   type CallOptions,
   type Changes,
@@ -21,27 +19,23 @@ import {
   Unavailable,
   type Where,
 } from "../port.ts";
-import { type Kind, readRow } from "../rows.ts";
-import { type Admission, createAdmission, type Queues } from "./admission.ts";
-import { checkNextId } from "./check-next-id.ts";
-import { createCollections } from "./collections.ts";
+import type { Row } from "../rows.ts";
+import { type Admission, checkNextId, createAdmission, createCollections, type Queues } from "./admission.ts";
 import type { EngineContext } from "./context.ts";
 import {
+  attemptsAt,
   checkDeclaration,
   checkPrefixQuery,
   checkQuery,
   type Declaration,
   indexedFields,
   type PrefixScan,
+  type Report,
+  readable,
   type Scan,
-} from "./indexes.ts";
+  tooMany,
+} from "./queries.ts";
 import { type ChangeLog, type TableChanges, tableChanges } from "./table-changes.ts";
-
-/** A stored document and its `_id`. */
-export interface Row {
-  readonly _id: Id;
-  readonly doc: Uint8Array;
-}
 
 export interface Table {
   /** Present if the schema shows anything. */
@@ -160,7 +154,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>({
   /** The documents that the steps of each batch have used. */
   const batches = new WeakMap<object, Map<Id, Folding<T>>>();
 
-  const docOf = (row: Row): T => frozen(readRow<T>(row, declaration as Kind<T>));
+  const docOf = (row: Row): T => frozen(readRow<T>(row, declaration));
   const find = (_id: Id): Row[] => {
     checkId(_id);
     const doc = table.get(_id);

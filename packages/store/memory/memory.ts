@@ -2,12 +2,12 @@
 
 import { setImmediate as turn } from "node:timers/promises";
 import { compareIds, type Fields, peek } from "../document/codec.ts";
-import type { Report } from "../document/corrupt.ts";
 import type { Clock } from "../engine/context.ts";
-import type { PrefixScan, Scan } from "../engine/indexes.ts";
+import type { PrefixScan, Report, Scan } from "../engine/queries.ts";
 import type { ChangeLog, LogEntry } from "../engine/table-changes.ts";
-import { type Row, type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
+import { type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
 import { type Id, type Key, type Store, Unavailable } from "../port.ts";
+import type { Row } from "../rows.ts";
 
 /** What a disk would hold. A store that is opened on the data of an earlier one finds everything again. */
 export interface MemoryData {

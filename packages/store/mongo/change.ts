@@ -5,8 +5,7 @@
  */
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
-import { fold, MAX_FOLD_MS } from "../document/fold.ts";
-import { shownChange, type View } from "../document/shown-change.ts";
+import { fold, MAX_FOLD_MS, shownChange, type View } from "../document/fold.ts";
 import { Corrupt, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";

@@ -13,12 +13,11 @@ import {
   MongoServerError,
 } from "mongodb";
 import { encode, type Fields } from "../document/codec.ts";
-import { type Report, readable } from "../document/corrupt.ts";
-import { frozen } from "../document/frozen.ts";
-import { type ShownChange, viewOf } from "../document/shown-change.ts";
+import { frozen, type ShownChange, viewOf } from "../document/fold.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { createFeed, type Feed, noChanges, type Past, type Read } from "../engine/feed.ts";
-import type { Declaration } from "../engine/indexes.ts";
+import type { Declaration } from "../engine/queries.ts";
+import { type Report, readable } from "../engine/queries.ts";
 import {
   type CallOptions,
   type Change,

@@ -1,16 +1,19 @@
 /** A collection of the port in MongoDB. */
 import { checkId } from "../document/codec.ts";
-import { attemptsAt, type Report, readable, tooMany } from "../document/corrupt.ts";
-import { viewOf } from "../document/shown-change.ts";
+import { viewOf } from "../document/fold.ts";
 import type { Admission, Queues } from "../engine/admission.ts";
 import {
+  attemptsAt,
   checkPrefixQuery,
   checkQuery,
   type Declaration,
   indexedFields,
   type PrefixScan,
+  type Report,
+  readable,
   type Scan,
-} from "../engine/indexes.ts";
+  tooMany,
+} from "../engine/queries.ts";
 import { type CallOptions, type Changes, type Collection, Corrupt, type Doc, type Id, type Indexes } from "../port.ts";
 import { createChanges } from "./change.ts";
 import type { MongoChanges } from "./changes.ts";

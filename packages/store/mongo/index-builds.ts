@@ -1,6 +1,6 @@
 /** Builds the indexes of a collection: when it is opened, and again when a query finds that they are gone. */
 import { type Db, type IndexDescription, MongoServerError } from "mongodb";
-import type { Declaration } from "../engine/indexes.ts";
+import type { Declaration } from "../engine/queries.ts";
 import { Corrupt } from "../port.ts";
 import { connect } from "./connect.ts";
 import { keyOf } from "./lists.ts";

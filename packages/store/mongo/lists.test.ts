@@ -1,7 +1,7 @@
 import { setImmediate as tick } from "node:timers/promises";
 import { serialize } from "bson";
 import { expect, test } from "vitest";
-import type { Scan } from "../engine/indexes.ts";
+import type { Scan } from "../engine/queries.ts";
 import type { Database, Raw } from "./database.ts";
 import { createLists } from "./lists.ts";
 

@@ -1,6 +1,6 @@
 /** Lists as queries to MongoDB: each uses its own index, and reads no more keys than it returns. */
 import type { Fields } from "../document/codec.ts";
-import { beyondPrefix, type PrefixScan, type Scan } from "../engine/indexes.ts";
+import { beyondPrefix, type PrefixScan, type Scan } from "../engine/queries.ts";
 import type { Id } from "../port.ts";
 import { type Database, find, type Raw } from "./database.ts";
 import { shareQueries } from "./shared-query.ts";

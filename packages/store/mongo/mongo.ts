@@ -4,12 +4,9 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import { reporting } from "../document/corrupt.ts";
-import { createAdmission } from "../engine/admission.ts";
-import { checkNextId } from "../engine/check-next-id.ts";
-import { createCollections } from "../engine/collections.ts";
+import { checkNextId, createAdmission, createCollections } from "../engine/admission.ts";
 import type { EngineContext } from "../engine/context.ts";
-import { checkDeclaration, type Declaration } from "../engine/indexes.ts";
+import { checkDeclaration, type Declaration, reporting } from "../engine/queries.ts";
 import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
 import { type MongoChanges, mongoChanges } from "./changes.ts";
 import { openClients } from "./clients.ts";

@@ -1,6 +1,6 @@
 import { serialize as serialized } from "bson";
 import { describe, expect, test } from "vitest";
-import type { ShownChange } from "../document/shown-change.ts";
+import type { ShownChange } from "../document/fold.ts";
 import { Corrupt, type Doc } from "../port.ts";
 import { type Operation, outcome, readStored, type Stored, toldBy, toStored, unchanged } from "./operation-log.ts";
 

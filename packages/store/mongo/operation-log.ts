@@ -6,8 +6,8 @@
  * document comes back.
  */
 import { decode, type Fields, type Kind } from "../document/codec.ts";
-import { frozen } from "../document/frozen.ts";
-import type { ShownChange } from "../document/shown-change.ts";
+import type { ShownChange } from "../document/fold.ts";
+import { frozen } from "../document/fold.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
 export const FIELD = "_operations";

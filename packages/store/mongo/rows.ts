@@ -2,8 +2,7 @@
 import "./driver-on-demand.ts";
 import { isDeepStrictEqual } from "node:util";
 import { BSON, type Db, type Document, type FindOptions, MongoServerError, type Timestamp } from "mongodb";
-import { decodeSame, peek } from "../document/codec.ts";
-import { readBson } from "../document/read-bson.ts";
+import { decodeSame, peek, readBson } from "../document/codec.ts";
 import { Corrupt, type Id } from "../port.ts";
 import type { Records, Row, Rows } from "../rows.ts";
 import { FIELD } from "./operation-log.ts";

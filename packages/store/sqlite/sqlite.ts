@@ -2,27 +2,21 @@
  * The engine that needs no server: SQLite keeps the documents, as BSON, in one file that one process has open. A call is
  * answered once what the answer says is on disk.
  */
-
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { reporting } from "../document/corrupt.ts";
-import type { EngineContext } from "../engine/context.ts";
+import { reporting } from "../engine/queries.ts";
 import { type Batch, type TableEngine, tableStore } from "../engine/table-store.ts";
-import type { Store, StoreFile } from "../port.ts";
+import type { StoreOptions } from "../open.ts";
+import { NotWritable, type Store, type StoreFile } from "../port.ts";
 import { takeCheckpoints } from "./checkpoints.ts";
 import { isFull, openFailure, readFailure } from "./failures.ts";
 import { logOf, openFile, openLog } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
 import { inspectionOf } from "./inspection.ts";
-import { displaced, watchPlace } from "./place.ts";
 import { embeddedTable, prepareTable } from "./table.ts";
 
-export interface EmbeddedOptions extends Pick<EngineContext, "clock" | "sleep"> {
-  readonly log: Pick<EngineContext["log"], "error" | "warn" | "info">;
-  /** It is unknown what is on disk, or the files are gone (`NotWritable`): the process has to end. Called once. */
-  readonly onFatal: (error: unknown) => void;
-  readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
-}
+/** `onFatal`: it is unknown what is on disk, or the files are gone (`NotWritable`). */
+export type EmbeddedOptions = Pick<StoreOptions, "clock" | "sleep" | "log" | "onFatal" | "onCorrupt">;
 
 /**
  * Opens or creates the store in the file `path`. Throws `StoreLocked`, `UnsupportedFormat`, `NotWritable` or `Corrupt`, with a
@@ -169,3 +163,43 @@ function embeddedSequences(db: DatabaseSync) {
     },
   };
 }
+
+/** How often an idle store looks where its files are, in milliseconds. */
+const LOOK_MS = 500;
+
+/**
+ * Whether the files of an open store are still where its next start will look for them: files that were removed can still be
+ * written, and what is written is lost when they are closed. `lost` is told the first path that leads elsewhere, by a check or by a look from time to time, and throws.
+ */
+function watchPlace(paths: readonly string[], lost: (path: string) => never) {
+  const files = paths.map((path) => ({ path, opened: look(path) }));
+  function check(): void {
+    for (const { path, opened } of files) {
+      const found = look(path);
+      if (found === undefined || found.ino !== opened?.ino || found.dev !== opened.dev) lost(path);
+    }
+  }
+  const timer = setInterval(() => {
+    try {
+      check();
+    } catch {
+      clearInterval(timer);
+    }
+  }, LOOK_MS).unref();
+  return { check, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Undefined if there is nothing that could be opened. */
+function look(path: string) {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false }); // an inode number may need 64 bits
+  } catch {
+    return undefined;
+  }
+}
+
+const displaced = (path: string): NotWritable =>
+  new NotWritable(
+    `${path} was moved, removed or replaced while the petstore ran, which takes no more changes: ` +
+      "move it back, or restore all files of DATA_DIR from one backup, and start again.",
+  );

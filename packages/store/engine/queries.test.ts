@@ -1,8 +1,8 @@
 import { BSONRegExp, serialize } from "bson";
 import { expect, test } from "vitest";
+import { decode } from "../document/codec.ts";
 import { Corrupt } from "../port.ts";
-import { decode } from "./codec.ts";
-import { readable, reporting } from "./corrupt.ts";
+import { readable, reporting } from "./queries.ts";
 
 test("each document that can't be read is logged, and again after an hour", () => {
   let now = 0;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { deserialize, serialize } from "bson";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readBson } from "./read-bson.ts";
+import { readBson } from "./codec.ts";
 
 const name = fc.oneof(
   fc.constantFrom("_id", "rev", "facts", "name", "", "7", "constructor", "toString"),

@@ -1,6 +1,6 @@
 import { serialize } from "bson";
 import { expect, test } from "vitest";
-import { copyOf } from "./copy.ts";
+import { copyOf } from "./fold.ts";
 
 const MOST = 16 * 1024 * 1024 - 16 * 1024;
 

@@ -1,7 +1,10 @@
-/** What all engines share about indexes and queries. */
-
+/**
+ * What all engines share about queries: the indexes that answer them, and what becomes of documents on their way that can't be
+ * read. Such a document affects only itself: access by its `_id` is refused, lists leave it out, and it is logged.
+ */
 import { checkId, type Fields, type Kind } from "../document/codec.ts";
-import type { Id, Key, ListQuery, PrefixQuery } from "../port.ts";
+import { Corrupt, type Id, type Key, type ListQuery, type PrefixQuery } from "../port.ts";
+import type { Clock, EngineContext } from "./context.ts";
 
 /** The part of a `Schema` that an engine works with. */
 export interface Declaration extends Kind {
@@ -48,7 +51,13 @@ export function checkQuery(declaration: Declaration, query: ListQuery<object>): 
   const { where, after, limit, order } = query;
   checkLimit(limit);
   if (after !== undefined) checkId(after);
-  return { match: where && matchIndex(declaration, where as Fields), after, limit, order };
+  return { match: where && matchOf(declaration, where as Fields), after, limit, order };
+}
+
+function matchOf(declaration: Declaration, where: Fields): Match {
+  const fields = indexOn(declaration, Object.keys(where));
+  const anyOf = (asked: unknown) => [...new Set<unknown>(Array.isArray(asked) ? asked : [asked])];
+  return { fields, values: fields.map((field) => anyOf(where[field]).map((value) => checkKey(value, field))) };
 }
 
 /** The same for texts that begin alike. */
@@ -93,20 +102,58 @@ function indexOn({ name, indexes }: Declaration, asked: readonly string[]): read
   return fields;
 }
 
-function matchIndex(declaration: Declaration, where: Fields): Match {
-  const fields = indexOn(declaration, Object.keys(where));
-  return { fields, values: fields.map((field) => anyOf(where[field], field)) };
-}
-
-function anyOf(asked: unknown, field: string): Key[] {
-  const values = new Set<unknown>(Array.isArray(asked) ? asked : [asked]);
-  return [...values].map((value) => checkKey(value, field));
-}
-
 export const isKey = (value: unknown): value is Key =>
   typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
 function checkKey(value: unknown, field: string): Key {
   if (isKey(value)) return value;
   throw new TypeError(`The indexed field ${field} can't be ${String(value)}: use a value, or leave the field out.`);
+}
+
+/** A document is logged once in this time, as lists may meet it with every call, and so many documents at most. */
+const REPORT_INTERVAL_MS = 3_600_000;
+const MAX_REPORTED = 1_000;
+
+/** Most documents that a list may leave out. More of them are no accident, but the work of another version. */
+const MAX_LEFT_OUT = 1_000;
+
+export type Report = (error: Corrupt) => void;
+
+/** Logs documents that can't be read: each once an hour, and at most 1,000 of them an hour. `onCorrupt` is told each time. */
+export function reporting(
+  log: Pick<EngineContext["log"], "error">,
+  clock: Clock,
+  onCorrupt: (collection: string | undefined) => void = () => {},
+): Report {
+  const told = new Set<string>();
+  let since = clock();
+  return (error) => {
+    onCorrupt(error.collection);
+    if (clock() >= since + REPORT_INTERVAL_MS) {
+      told.clear();
+      since = clock();
+    }
+    if (told.has(error.message) || told.size >= MAX_REPORTED) return;
+    told.add(error.message);
+    log.error({ err: error }, "a document that can't be read is left out");
+  };
+}
+
+/** How many documents to read for a page: first as if all were readable, then with room for those that are not. */
+export const attemptsAt = (limit: number): readonly number[] => [limit, limit + MAX_LEFT_OUT];
+
+export const tooMany = (collection: string) =>
+  new Corrupt(`More than ${MAX_LEFT_OUT} documents in the way of one page of ${collection} can't be read.`);
+
+/** Reads the documents. Leaves out those that can't be read and reports them. */
+export function readable<S, T>(stored: readonly S[], read: (one: S) => T, report: Report): T[] {
+  return stored.flatMap((one) => {
+    try {
+      return [read(one)];
+    } catch (error) {
+      if (!(error instanceof Corrupt)) throw error;
+      report(error);
+      return [];
+    }
+  });
 }
