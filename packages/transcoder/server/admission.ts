@@ -1,20 +1,22 @@
-/** Judges a request by its head, and drops a body that has no meaning. */
+/** Judges a request by its head, and reads its body within the limits, or drops one that has no meaning. */
 import type { IncomingMessage } from "node:http";
 import { finished } from "node:stream/promises";
 import type { FastifyRequest } from "fastify";
 import { answersBytes, streamsAnswers } from "../contract/kinds.ts";
 import type { Operation } from "../contract/operation.ts";
+import { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, varyByAccept } from "../policy/media.ts";
-import type { Endpoint } from "./dispatch.ts";
-import { announceBody } from "./node-http.ts";
-import type { OperationOptions } from "./routes.ts";
+import { readBody } from "../request/body.ts";
+import { after } from "./after.ts";
+import type { HandlerOptions, Limits } from "./options.ts";
+import type { Endpoint } from "./routes.ts";
 
 /**
  * Compiles what is judged before a body is read: authorization, the sunset, Accept, then the Content-Type. Behind it come the size
  * of the body, headers, path, query and the body.
  */
-export function admission(operation: Operation, options: OperationOptions): Pick<Endpoint, "endingHeaders" | "admit"> {
+export function admission(operation: Operation, options: HandlerOptions): Pick<Endpoint, "endingHeaders" | "admit"> {
   const { basePath, clock, inTime } = options;
   const isStreamed = streamsAnswers(operation);
   const isBytes = answersBytes(operation);
@@ -51,6 +53,11 @@ export function admission(operation: Operation, options: OperationOptions): Pick
   }
 }
 
+/** In HTTP/2 a body needs no header that announces it, and Fastify would not read it. */
+function announceBody({ httpVersionMajor, headers }: IncomingMessage): void {
+  if (httpVersionMajor === 2 && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
+}
+
 /**
  * Discards a body that has no meaning (RFC 9110, 9.3), and returns whether there is one. Unread, the request would run into
  * the limit for its arrival.
@@ -64,3 +71,38 @@ function dropContent(request: IncomingMessage & { readonly stream?: { readonly e
 
 /** Overrides the headers of a body that has no meaning, as in a DELETE (RFC 9110, 9.3.5): Fastify would check them. */
 const NO_CONTENT = { "content-type": undefined, "content-length": undefined, "transfer-encoding": undefined };
+
+export type InTime = <T>(request: FastifyRequest, arrival: Promise<T>) => Promise<T>;
+
+/** Ends the wait for what arrives too slowly, if `isTimed`: else Node does. */
+export function arrivalTimer({ requestMs }: Limits, clock: () => number, isTimed: boolean): InTime {
+  if (!isTimed) return (_, arrival) => arrival;
+  return ({ arrivedAt }, arrival) =>
+    new Promise((resolve, reject) => {
+      const cancel = after(arrivedAt + requestMs - clock(), () => reject(TOO_SLOW));
+      arrival.then(resolve, reject).finally(cancel);
+    });
+}
+
+export type ReadBody = (request: FastifyRequest, payload: IncomingMessage) => Promise<Buffer>;
+
+/** Reads bodies that are one message. */
+export function bodyReader({ bodyBytes }: Limits, inTime: InTime): ReadBody {
+  return async (request, payload) => {
+    const { headers } = request;
+    const refuse = (_piece: unknown, length: number) => {
+      if (length > bodyBytes) throw TOO_LARGE;
+    };
+    refuse(undefined, Number(headers["content-length"]));
+    return inTime(request, readBody(payload, refuse));
+  };
+}
+
+const TOO_LARGE = new HttpError("PAYLOAD_TOO_LARGE", "The body is too large.");
+const TOO_SLOW = new HttpError("REQUEST_TIMEOUT", "The request did not arrive in time. Nothing was done.", {
+  connection: "close",
+});
+
+/** For a request whose time was over before all of it was there. */
+export const arrivedTooLate = (): HttpError =>
+  new HttpError("REQUEST_TIMEOUT", "The time for the request was over when it had arrived. Nothing was done.");

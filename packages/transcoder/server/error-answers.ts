@@ -1,19 +1,31 @@
-/** Sends errors: as the answer to a request, as the end of a stream, or on a bare socket. */
+/** Sends errors: as the answer to a request, as the end of a stream, on a bare socket, or before Fastify sees the request. */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { selectServed } from "../contract/conflicts.ts";
+import type { Operation } from "../contract/operation.ts";
 import type { ErrorRecord, Failure } from "../errors/error-exit.ts";
 import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
 import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
+import { deprecationHeaders } from "../policy/deprecation.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { responseMetadata } from "../policy/metadata.ts";
-import { newRequestId } from "../request/request-id.ts";
-import { commonHeaders } from "./common-headers.ts";
+import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { isGone, writeResponse } from "./node-http.ts";
-import { filesOf, type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";
+import { filesOf, type ServerOptions, serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
+import { createRouter } from "./router.ts";
+import { operationOf } from "./routes.ts";
+
+/** Headers of every answer. */
+export const commonHeaders = (requestId: string, apiVersion: string): Record<string, string> => ({
+  [REQUEST_ID_HEADER]: requestId,
+  "api-version": apiVersion,
+  "x-content-type-options": "nosniff",
+});
 
 /** Caches must not keep errors: the next answer may be another. */
-export const NOT_STORED = { "cache-control": "no-store" };
+const NOT_STORED = { "cache-control": "no-store" };
 
 /**
  * The callers' own faults are of little interest, 501 among them. Nor is each request that an overloaded server refuses: the
@@ -71,3 +83,53 @@ export function errorAnswers(options: ServerOptions & Partial<TranscoderOptions>
 /** A body that is JSON in one line; another body as a JSON string. */
 const jsonOf = ({ type, body }: ErrorAnswer): string =>
   /[/+]json\b/.test(type) ? body.replaceAll(/[\r\n]+/g, " ") : JSON.stringify(body);
+
+export interface EarlyRefusals extends TranscoderOptions {
+  /** The error that they are refused with. */
+  readonly error: HttpError;
+  /** Whether to refuse a request. Asked for each that is for an operation, before its body is read. */
+  readonly refuses: (request: IncomingMessage, operation: Operation) => boolean;
+  /** More headers for the answer. By default none. */
+  readonly moreHeaders?: ((request: IncomingMessage) => Record<string, string>) | undefined;
+}
+
+/**
+ * Looks at the requests of a server before Fastify does. The answer is the one that `authorize` would bring about by
+ * throwing the error; but `Host` and sizes are not judged, no hook is called, and nothing is logged. A HEAD, a
+ * target with scheme and host, and what asks for no operation goes on to `next`. For the `serverFactory` of Fastify.
+ */
+export function refuseEarly(options: EarlyRefusals, next: RequestListener): RequestListener {
+  const { error, refuses, moreHeaders, services } = options;
+  const { apiVersion, errors, random } = serverDefaults(options);
+  const { basePath, deprecation, codec } = transcoderDefaults(options);
+  const operations = selectServed(services, options).served.flatMap((service) => service.operations);
+  const router = createRouter(operations, basePath);
+  const endings = new Map(operations.map((one) => [one, deprecationHeaders(one, deprecation, basePath, codec)]));
+  const { failureOf, form } = errorForms(errors, () => filesOf(options));
+  const answers = [false, true].map((asProblem) => {
+    const { status, headers, type, body } = form(failureOf(error, ""), asProblem);
+    const about = { "content-type": `${type}; charset=utf-8`, "content-length": `${Buffer.byteLength(body)}` };
+    return { status, body, headers: { ...NOT_STORED, ...headers, ...about } };
+  });
+
+  function refuse(request: IncomingMessage, response: ServerResponse, operation: Operation): void {
+    const { [REQUEST_ID_HEADER]: given, traceparent } = request.headers;
+    const id = requestIdOf(given, traceparent, random);
+    const { vary, ...more } = moreHeaders?.(request) ?? {};
+    const answer = answers[wantsProblem(request) ? 1 : 0] as (typeof answers)[number];
+    response.writeHead(answer.status, {
+      ...commonHeaders(id, apiVersion),
+      ...endings.get(operation)?.(request.url ?? ""),
+      ...more,
+      vary: vary === undefined ? "Accept" : `${vary}, Accept`,
+      ...answer.headers,
+    });
+    response.end(answer.body);
+  }
+
+  return (request, response) => {
+    const operation = request.method === "HEAD" ? undefined : operationOf(request, router);
+    if (operation && refuses(request, operation)) refuse(request, response, operation);
+    else next(request, response);
+  };
+}

@@ -1,7 +1,10 @@
-/** Cases that Node's server leaves to its users: requests that are not HTTP, odd ones, and callers that have left. */
+/**
+ * Cases that Node's server leaves to its users: requests that are not HTTP, odd ones, callers that have left, and answers that
+ * end before their request, or break off.
+ */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import type { Http2ServerResponse, ServerHttp2Stream } from "node:http2";
-import type { Duplex } from "node:stream";
+import { constants, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
+import type { Duplex, PassThrough } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 import type { SizeLimits } from "../request/head.ts";
@@ -53,11 +56,6 @@ export function takeOddRequests(app: FastifyInstance): void {
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
 }
 
-/** In HTTP/2 a body needs no header that announces it, and Fastify would not read it. */
-export function announceBody({ httpVersionMajor, headers }: IncomingMessage): void {
-  if (httpVersionMajor === 2 && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
-}
-
 interface Message {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -65,7 +63,7 @@ interface Message {
 }
 
 /** Milliseconds that a client has to read the response and close its side. */
-export const LINGER_MS = 5000;
+const LINGER_MS = 5000;
 
 /**
  * Writes a response to a socket or a stream of HTTP/2 that has no request, and closes it. What the client still sends is read
@@ -97,4 +95,69 @@ const isStream = (socket: Duplex): socket is ServerHttp2Stream => "respond" in s
 export function isGone(response: Pick<ServerResponse, "closed" | "destroyed">): boolean {
   const { stream } = response as Partial<Pick<Http2ServerResponse, "stream">>;
   return response.closed || response.destroyed || stream?.destroyed === true;
+}
+
+type Response = ServerResponse | (ServerResponse & Http2ServerResponse);
+
+/**
+ * Lets the rest of a request go when its answer has been sent. Over HTTP/1.1 it is read and dropped, for a connection that is
+ * closed before is reset, and then the caller may lose the answer (RFC 9112, 9.6). HTTP/2 has a frame for it (RFC 9113, 8.1).
+ */
+export function dropLeftover(request: IncomingMessage, response: Response) {
+  if ("stream" in response) {
+    const { stream } = response;
+    stream.once("finish", () => {
+      if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
+    });
+    return;
+  }
+  response.once("finish", () => {
+    if (request.complete) return;
+    const { socket } = request;
+    request.unpipe(); // from a reader that may not take any more
+    request.resume();
+    const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    for (const event of ["end", "close"]) request.once(event, () => clearTimeout(close));
+  });
+}
+
+/**
+ * Ends an answer so that nobody takes what there is of it for the whole. To be called before the output is piped into the response. What is returned sends what was written and the last words, and
+ * then cuts the answer off: HTTP/1.1 without the last chunk, HTTP/2 by a reset of the stream (RFC 9112, 8; RFC 9113, 8.1). A
+ * caller who does not read is not waited for longer than `LINGER_MS`.
+ */
+export function breaksOff(output: PassThrough, response: Response): (last: string) => void {
+  const piped = new Promise<unknown>((resolve) => response.once("pipe", resolve));
+  return async (last) => {
+    const timer = setTimeout(() => cut(response, true), LINGER_MS).unref();
+    response.once("close", () => clearTimeout(timer));
+    await piped;
+    await emptied(output);
+    response.write(last, () => cut(response, false));
+  };
+}
+
+/** Resolves when all that was written to an output has been read from it. */
+const emptied = (output: PassThrough): Promise<void> =>
+  new Promise((resolve) => {
+    const check = () => {
+      if (output.readableLength + output.writableLength === 0) resolve();
+    };
+    // A piece counts as long as it is passed on.
+    output.on("data", () => setImmediate(check));
+    check();
+  });
+
+function cut(response: Response, isOver: boolean): void {
+  if ("stream" in response) return void response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  const { socket, req } = response;
+  if (isOver) socket?.destroy();
+  else if (req.httpVersion === "1.0") socket?.resetAndDestroy();
+  else if (req.complete) socket?.destroySoon();
+  else {
+    // A connection that is closed while the caller sends is reset, and the caller may lose what was written.
+    req.unpipe();
+    req.resume();
+    socket?.end();
+  }
 }

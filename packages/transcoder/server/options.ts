@@ -1,7 +1,7 @@
 /** The options, and their defaults. */
 import type { DescFile, DescService, Registry } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { type CodecName, createCodec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { SurveyOptions } from "../contract/operations.ts";
@@ -15,6 +15,9 @@ import { type MetadataOptions, requestMetadata, responseMetadata } from "../poli
 import type { SizeLimits } from "../request/head.ts";
 import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 import { TIMEOUT_HEADERS, type TimeoutHeader } from "../request/timeout.ts";
+import type { TellUnknown } from "../response/unknown-values.ts";
+import type { InTime, ReadBody } from "./admission.ts";
+import type { OpenStreams } from "./streams.ts";
 
 /** How large a request may be and how long it may take. */
 export interface Limits extends SizeLimits {
@@ -154,6 +157,23 @@ export const transcoderDefaults = (given: TranscoderOptions) => ({
   metadataFor: responseMetadata(given),
   answerDependsOn: given.answerDependsOn ?? (() => undefined),
 });
+
+/** What is compiled into the handler of an operation. */
+export interface HandlerOptions extends ReturnType<typeof transcoderDefaults> {
+  /** The way to the operation's service. */
+  readonly transport: Transport;
+  readonly limits: Limits;
+  readonly clock: () => number;
+  readonly tellUnknown: TellUnknown;
+  readonly streams: OpenStreams;
+  /** What an answer that has begun is told of a failure, as JSON text. */
+  readonly last: (error: unknown, request: FastifyRequest, reply: FastifyReply) => string;
+  /** Where the record at a path is found. */
+  readonly addressOf: (path: string) => string;
+  /** Reads a body that is one message. */
+  readonly read: ReadBody;
+  readonly inTime: InTime;
+}
 
 /** What an Any may hold: the types of the files that the services are built on. Found out when it is asked for. */
 function typesOf(given: TranscoderOptions): () => Registry {

@@ -5,24 +5,18 @@ import { selectServed } from "../contract/conflicts.ts";
 import type { Operation } from "../contract/operation.ts";
 import { filesBelow } from "../descriptors.ts";
 import type { Errors } from "../errors/forms.ts";
-import { fieldError, HttpError } from "../errors/http-error.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { jsonText } from "../openapi/json.ts";
 import type { Sources } from "../openapi/sources.ts";
-import { checkSizes, hostProblem, transferProblem } from "../request/head.ts";
 import { logUnknownValues } from "../response/unknown-values.ts";
-import { markArrivals } from "./arrival.ts";
-import { type Endpoint, findOperations } from "./dispatch.ts";
+import { checkHeads, markArrivals, mayTakeStreams } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
-import { reportHidden } from "./hidden.ts";
-import { dropLeftover } from "./leftover.ts";
-import { takeOddRequests } from "./node-http.ts";
-import { openStreams } from "./open-streams.ts";
+import { dropLeftover, takeOddRequests } from "./node-http.ts";
 import { serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { createRouter } from "./router.ts";
-import { registerOperations } from "./routes.ts";
-import { mayTakeStreams } from "./server-options.ts";
-import { answerUnrouted } from "./unrouted.ts";
+import { type Endpoint, findOperations, registerOperations } from "./routes.ts";
+import { openStreams } from "./streams.ts";
+import { answerUnrouted, reportHidden } from "./unrouted.ts";
 
 /**
  * Serves the operations of services, and answers whatever else comes to the server that it is registered on: errors,
@@ -46,15 +40,10 @@ export const transcoder = fastifyPlugin(
     for (const refusal of refusals) app.log.error(refusal);
     const operations = served.flatMap((service) => service.operations);
     const router = createRouter(operations, common.basePath);
-    let endpoints: ReadonlyMap<Operation, Endpoint> = new Map();
+    const endpoints = new Map<Operation, Endpoint>();
     takeOddRequests(app);
     markArrivals(app, options);
-    findOperations(app, router);
-    app.decorateRequest("endingHeaders", {
-      getter() {
-        return this.operation && endpoints.get(this.operation)?.endingHeaders;
-      },
-    });
+    findOperations(app, router, endpoints);
     // Node waits for requests that may be streams without a limit, whatever they are answered with and when.
     if (mayTakeStreams(options))
       app.addHook("onRequest", (request, reply, done) => {
@@ -66,17 +55,8 @@ export const transcoder = fastifyPlugin(
       if (options.strict) throw new Error(hidden.join("\n"));
       for (const one of hidden) app.log.error(one);
     });
-    app.addHook("onRequest", (request, _, done) => {
-      checkSizes(request, limits);
-      const problem = hostProblem(request.raw);
-      if (problem !== undefined) throw fieldError("INVALID_HEADER", "Host", problem);
-      const coding = transferProblem(request.raw);
-      if (coding !== undefined) throw new HttpError("NOT_IMPLEMENTED", coding, { connection: "close" });
-      done();
-    });
-    await app.register(async (scope) => {
-      endpoints = await registerOperations(scope, { ...common, services: served, router });
-    });
+    checkHeads(app, limits);
+    await app.register((scope) => registerOperations(scope, endpoints, { ...common, services: served, router }));
     app.addHook("preClose", streams.end);
     options.draining?.addEventListener("abort", streams.end, { once: true });
     serveDocument(app, options, operations);
@@ -88,34 +68,12 @@ function serveDocument(app: FastifyInstance, options: TranscoderOptions, operati
   const { openApi } = options;
   if (!openApi) return;
   const { limits, apiVersion, errors } = serverDefaults(options);
-  const { basePath, deprecation, timeoutHeaders, ignoreUnknown, maskFromBodyOnly } = transcoderDefaults(options);
-  const { codec, omitUnpopulated, originalNames, enumNumbers } = options;
-  const { path = "/openapi.json", docs, examples, patchExamples, security, ...about } = openApi;
-  const files = new Set(operations.map(({ service }) => service.file));
+  const { basePath = "", deprecation = {} } = options;
+  const { path = "/openapi.json", ...told } = openApi;
+  const files = filesBelow(operations.map(({ service }) => service.file));
   const document = openApiDocument(
-    {
-      operations,
-      ...documentedErrors(errors),
-      docs,
-      files: filesBelow([...files]),
-      examples,
-      patchExamples,
-      deprecation,
-      security,
-    },
-    {
-      ...about,
-      version: apiVersion,
-      basePath,
-      requestMs: limits.requestMs,
-      timeoutHeaders,
-      ignoreUnknown,
-      maskFromBodyOnly,
-      codec,
-      omitUnpopulated,
-      originalNames,
-      enumNumbers,
-    },
+    { ...told, ...documentedErrors(errors), operations, files, deprecation },
+    { ...options, ...told, version: apiVersion, basePath, requestMs: limits.requestMs },
   );
   const text = jsonText(document);
   app.get(basePath + path, async (_, reply) => reply.type("application/json").send(text));

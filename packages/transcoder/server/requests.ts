@@ -8,10 +8,9 @@ import type { Body, Operation } from "../contract/operation.ts";
 import { HttpError, inMessage } from "../errors/http-error.ts";
 import { type BodyTypes, bodyTypesOf, checkUntyped, isLines } from "../policy/media.ts";
 import { bytesReader } from "../request/bytes.ts";
-import { isStrict } from "../request/headers.ts";
-import { inputReader } from "../request/input.ts";
 import { splitJson, splitLines } from "../request/split.ts";
-import type { HandlerOptions } from "./routes.ts";
+import type { HandlerOptions } from "./options.ts";
+import { messageReader, type ReadMessage } from "./unary.ts";
 
 export interface Requests {
   /** The one message, where no more can come. */
@@ -31,16 +30,6 @@ export interface Reading {
 
 type ReadRequests = (request: FastifyRequest, reading: Reading) => Requests;
 
-type Read = (request: FastifyRequest, body: Uint8Array | undefined) => Message;
-
-/** Compiles the reader of one message, of a request and one body. @throws HttpError when it is wrong */
-export function messageReader(operation: Operation, options: HandlerOptions): Read {
-  const { limits, ignoreUnknown } = options;
-  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
-  return ({ headers, originalUrl: target }, body) =>
-    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
-}
-
 /** @throws HttpError when the one message is wrong */
 export function requestReader(operation: Operation, options: HandlerOptions): ReadRequests {
   const { limits, requireContentType } = options;
@@ -56,7 +45,7 @@ export function requestReader(operation: Operation, options: HandlerOptions): Re
 
 type ReadMany = (request: FastifyRequest, reading: Reading) => AsyncIterable<Message>;
 
-function oneMessage({ body: takesBody }: Operation, read: Read, bodyTypes: BodyTypes): ReadRequests {
+function oneMessage({ body: takesBody }: Operation, read: ReadMessage, bodyTypes: BodyTypes): ReadRequests {
   return (request) => {
     const body = request.body as Buffer | undefined;
     if (takesBody) checkUntyped(request.headers, body, bodyTypes);
@@ -66,7 +55,7 @@ function oneMessage({ body: takesBody }: Operation, read: Read, bodyTypes: BodyT
 }
 
 /** Each message is a request by itself, of which path, query and headers are a part. */
-const messagesReader = (maxBytes: number, read: Read): ReadMany =>
+const messagesReader = (maxBytes: number, read: ReadMessage): ReadMany =>
   async function* (request, reading) {
     const { push, end } = isLines(request.headers["content-type"]) ? splitLines(maxBytes) : splitJson(maxBytes);
     let count = 0;
@@ -83,7 +72,7 @@ const messagesReader = (maxBytes: number, read: Read): ReadMany =>
   };
 
 /** The pieces of one body. The first message has the type, and what the path, the query and the headers say. */
-function partsReader({ method }: Operation, body: Body, read: Read): ReadMany {
+function partsReader({ method }: Operation, body: Body, read: ReadMessage): ReadMany {
   const readBytes = bytesReader(body);
   return async function* (request, reading) {
     let isFirst = true;

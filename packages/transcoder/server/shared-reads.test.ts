@@ -6,7 +6,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { compileLibrary, compileProtos, serviceOf } from "../fixtures/compile.ts";
 import { serve } from "../fixtures/server.ts";
 import { serverOptions, transcoder } from "../index.ts";
-import { NEVER_WAIT, type Share, shareReads, unshared } from "./shared-reads.ts";
+import { NEVER_WAIT, type Share, shareReads } from "./shared-reads.ts";
+import { unshared } from "./unary.ts";
 
 /** A turn of the event loop that ends, and time that passes, when they are told to. */
 function sharing() {

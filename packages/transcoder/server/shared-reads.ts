@@ -124,9 +124,3 @@ export function shareReads<A>({ whenTurnEnds, after }: Moments = moments): Join<
     return shared;
   };
 }
-
-/** A call of one caller alone, made at once. */
-export function unshared<A>({ id, deadline }: Caller, call: MakeCall<A>): Share<A> {
-  const gone = new AbortController();
-  return { answer: call(deadline, gone.signal), calledAs: id, leave: () => gone.abort() };
-}

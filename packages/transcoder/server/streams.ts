@@ -1,4 +1,6 @@
-/** Serves RPCs whose answers stream: what one request goes through, from its headers to the end of the stream. */
+/**
+ * Serves RPCs whose answers stream: what one request goes through, from its headers to the end of the stream, and what ends it.
+ */
 import { PassThrough, Readable } from "node:stream";
 import type { DescMethodStreaming, Message } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -8,23 +10,13 @@ import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
 import { operationFor } from "../request/headers.ts";
 import { timeoutReader } from "../request/timeout.ts";
+import { arrivedTooLate } from "./admission.ts";
 import { after } from "./after.ts";
-import { arrivedTooLate } from "./arrival.ts";
-import { breaksOff } from "./break-off.ts";
-import { isGone } from "./node-http.ts";
-import type { OpenStreams } from "./open-streams.ts";
+import { breaksOff, isGone } from "./node-http.ts";
+import type { HandlerOptions } from "./options.ts";
 import { requestReader } from "./requests.ts";
-import type { HandlerOptions } from "./routes.ts";
-import { streamEnd } from "./stream-end.ts";
 import { streamFormOf } from "./stream-form.ts";
-import { unreadLimit } from "./unread.ts";
-import { CLOSING, lastWord, writeStream } from "./write-stream.ts";
-
-export interface StreamOptions extends HandlerOptions {
-  readonly streams: OpenStreams;
-  /** What an answer that has begun is told of a failure, as JSON text. */
-  readonly last: (error: unknown, request: FastifyRequest, reply: FastifyReply) => string;
-}
+import { CLOSING, lastWord, unreadLimit, writeStream } from "./write-stream.ts";
 
 /** Most listeners for one event that Fastify and node add to an answer that is piped. */
 const PIPE_LISTENERS = 3;
@@ -40,7 +32,7 @@ const HEADERS = {
  * the time for a request, it begins without. From then on no time limits it: it ends when the RPC does, when the caller goes,
  * or when the server closes.
  */
-export function streamHandler(operation: Operation, options: StreamOptions) {
+export function streamHandler(operation: Operation, options: HandlerOptions) {
   const { transport, clock, limits, callHeaders, metadataFor, streams, last } = options;
   const method = operation.method as DescMethodStreaming;
   const readRequests = requestReader(operation, options);
@@ -118,3 +110,56 @@ const passed = (ms: number, signal: AbortSignal): Promise<undefined> =>
     const cancel = after(ms, () => resolve(undefined));
     signal.addEventListener("abort", cancel, { once: true });
   });
+
+/**
+ * What ends a stream: `over`, the end of what its caller may have, the caller who leaves, and the server that closes, with
+ * `closing` as the reason.
+ */
+export function streamEnd(
+  over: AbortController,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { endOf, streams }: Pick<HandlerOptions, "endOf" | "streams">,
+  closing: HttpError | undefined,
+): AbortSignal {
+  const refused = endOf(request);
+  const signal = refused ? AbortSignal.any([refused, over.signal]) : over.signal;
+  const ended = streams.add(() => over.abort(closing));
+  reply.raw.once("close", () => {
+    ended();
+    over.abort();
+  });
+  return signal;
+}
+
+/** The streams that a server has open, so that it can end them when it closes. */
+export type OpenStreams = ReturnType<typeof openStreams>;
+
+export function openStreams() {
+  const all = new Set<() => void>();
+  let isOver = false;
+  let allOut = () => {};
+  const out = new Promise<void>((resolve) => {
+    allOut = resolve;
+  });
+  const resolveIfEnded = () => isOver && all.size === 0 && allOut();
+  return {
+    /** `end` ends the stream. Returns a function to call when its answer has been sent. */
+    add(end: () => void): () => void {
+      all.add(end);
+      if (isOver) end();
+      return () => {
+        all.delete(end);
+        resolveIfEnded();
+      };
+    },
+    /** Ends all streams, and those that are added later. Resolves when all answers have been sent. */
+    end(): Promise<void> {
+      isOver = true;
+      for (const end of all) end();
+      resolveIfEnded();
+      return out;
+    },
+    isOver: () => isOver,
+  };
+}

@@ -1,5 +1,5 @@
 /** Serves RPCs that answer one request once. */
-import type { DescMethodUnary } from "@bufbuild/protobuf";
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -8,15 +8,25 @@ import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { bodyTypesOf, checkUntyped } from "../policy/media.ts";
 import { isStrict } from "../request/headers.ts";
+import { inputReader } from "../request/input.ts";
 import { timeoutReader } from "../request/timeout.ts";
 import { type Answer, answerer, asksForOne } from "../response/answer.ts";
-import { arrivedTooLate } from "./arrival.ts";
-import { messageReader } from "./requests.ts";
-import type { OperationOptions } from "./routes.ts";
-import { type MakeCall, shareReads, unshared } from "./shared-reads.ts";
+import { arrivedTooLate } from "./admission.ts";
+import type { HandlerOptions } from "./options.ts";
+import { type Caller, type MakeCall, type Share, shareReads } from "./shared-reads.ts";
+
+export type ReadMessage = (request: FastifyRequest, body: Uint8Array | undefined) => Message;
+
+/** Compiles the reader of one message, of a request and one body. @throws HttpError when it is wrong */
+export function messageReader(operation: Operation, options: HandlerOptions): ReadMessage {
+  const { limits, ignoreUnknown } = options;
+  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
+  return ({ headers, originalUrl: target }, body) =>
+    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
+}
 
 /** A unary RPC: reads its request, has it answered by a call, of its own or one that is shared, and sends the answer. */
-export function unaryHandler(operation: Operation, options: OperationOptions) {
+export function unaryHandler(operation: Operation, options: HandlerOptions) {
   const { transport, clock, limits, callHeaders, passedOn, metadataFor, answerDependsOn } = options;
   const method = operation.method as DescMethodUnary;
   const readInput = messageReader(operation, options);
@@ -83,6 +93,12 @@ export function unaryHandler(operation: Operation, options: OperationOptions) {
       },
     );
   };
+}
+
+/** A call of one caller alone, made at once. */
+export function unshared<A>({ id, deadline }: Caller, call: MakeCall<A>): Share<A> {
+  const gone = new AbortController();
+  return { answer: call(deadline, gone.signal), calledAs: id, leave: () => gone.abort() };
 }
 
 /** Whether a call was reset, and not ended by a status of the service. */

@@ -8,9 +8,9 @@ import { timeoutReader } from "../request/timeout.ts";
 import { answerer } from "../response/answer.ts";
 import { after } from "./after.ts";
 import { isGone } from "./node-http.ts";
+import type { HandlerOptions } from "./options.ts";
 import { requestReader } from "./requests.ts";
-import type { OperationOptions } from "./routes.ts";
-import { streamEnd } from "./stream-end.ts";
+import { streamEnd } from "./streams.ts";
 import { CLOSING, lastWord } from "./write-stream.ts";
 
 type Ask = (messages: AsyncIterable<Message>, options: CallOptions) => Promise<Message>;
@@ -18,7 +18,7 @@ type Ask = (messages: AsyncIterable<Message>, options: CallOptions) => Promise<M
 /**
  * A stream of requests may take any time, but not be silent for longer than a request may take; nor may the answer to it.
  */
-export function uploadHandler(operation: Operation, options: OperationOptions) {
+export function uploadHandler(operation: Operation, options: HandlerOptions) {
   const { transport, limits, callHeaders, metadataFor } = options;
   const { localName } = operation.method as DescMethodClientStreaming;
   const ask = createClient(operation.service, transport)[localName] as unknown as Ask;

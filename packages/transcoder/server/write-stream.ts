@@ -1,6 +1,8 @@
 /** Writes an answer whose messages come one after the other, until there are no more or nobody reads. */
 import { once } from "node:events";
-import type { Writable } from "node:stream";
+import type { IncomingMessage } from "node:http";
+import type { Duplex, Writable } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import { HttpError } from "../errors/http-error.ts";
 import type { StreamWriter } from "../response/stream-writer.ts";
 import { type After, after } from "./after.ts";
@@ -67,3 +69,34 @@ export const CLOSING = new HttpError("UNAVAILABLE", "The server closes. Try agai
 /** The error that an ended stream sends last: none if it ended in good order, or its reader has left. */
 export const lastWord = ({ reason }: AbortSignal): HttpError | undefined =>
   reason instanceof HttpError ? reason : undefined;
+
+/** Most bytes of answers that may be unread while the request still arrives. */
+const UNREAD_BYTES = 1024 * 1024;
+
+const UNREAD = new HttpError(
+  "RESOURCE_EXHAUSTED",
+  "The answers are not read while the request is sent, and more than 1 MiB of them is waiting.",
+  {},
+  429,
+);
+
+/**
+ * Many clients of HTTP/1.1 read no answer before they have sent all of their request. A service that waits for its answers to
+ * be read before it reads on would wait for ever. So while the request arrives answers are kept, up to a limit; then the call
+ * ends. Clients of HTTP/2 read and write at once.
+ */
+export function unreadLimit(
+  output: Duplex,
+  request: IncomingMessage,
+  signal: AbortSignal,
+  end: (error: HttpError) => void,
+): () => Promise<unknown> {
+  return async () => {
+    // A service in the same process might leave the connection no time to take what it can.
+    await turn();
+    if (!output.writableNeedDrain) return;
+    if (request.httpVersionMajor === 2 || request.complete) return once(output, "drain", { signal });
+    if (output.readableLength + output.writableLength > UNREAD_BYTES) end(UNREAD);
+    signal.throwIfAborted();
+  };
+}
