@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createPetstore } from "@petstore/client";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { wholeNumber } from "../bench/options.ts";
 import { createProgress, showStatus } from "../bench/progress.ts";
 import { advice } from "./advice.ts";

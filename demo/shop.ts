@@ -1,6 +1,6 @@
 /** The shop that a seed draws: which pets there are, how many of each, and what has been ordered. */
 import type { PetStatus } from "@petstore/client";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { shuffled, upTo } from "../bench/seed/random.ts";
 import { ASSORTMENTS, NAMES } from "./catalogue.ts";
 

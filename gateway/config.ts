@@ -4,6 +4,7 @@
  */
 
 import { MAX_MESSAGE_BYTES } from "@petstore/rpc/http/limits";
+import { MAX_SEED } from "@petstore/runtime/clock";
 import {
   ConfigError,
   duration,
@@ -20,10 +21,8 @@ import {
   url,
   withDefault,
 } from "@petstore/runtime/environment";
-import { settingsInForce } from "@petstore/runtime/in-force";
-import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
 import { rate } from "@petstore/runtime/rate";
-import { MAX_SEED } from "@petstore/runtime/seeded-random";
+import { misspelledIn, settingsInForce, type Warning } from "@petstore/runtime/settings";
 import type { DeprecationPolicy, Limits } from "connect-transcoder";
 import { lameDuckSettings, processConfig, processSettings } from "../processes/config.ts";
 

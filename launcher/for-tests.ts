@@ -5,10 +5,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { createPetstore } from "@petstore/client";
+import { createMovableTime, MAX_SEED, seededRandom } from "@petstore/runtime/clock";
 import { ConfigError, duration, instant } from "@petstore/runtime/environment";
 import { type Running, runProcess } from "@petstore/runtime/lifecycle";
-import { createMovableTime } from "@petstore/runtime/movable-time";
-import { MAX_SEED, seededRandom } from "@petstore/runtime/seeded-random";
 import { copyData, emptyData, type MemoryData, openMemory } from "@petstore/store/memory";
 import type { Fault } from "@petstore/testing";
 import { fill } from "../demo/fill.ts";

@@ -4,8 +4,7 @@ import type { BoundSocket } from "node:net";
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@petstore/runtime/environment";
-import { type Command, LAUNCHED, NO_RESTART, type Report } from "@petstore/runtime/lifecycle";
-import { tryPriority } from "@petstore/runtime/priority";
+import { type Command, LAUNCHED, NO_RESTART, type Report, tryPriority } from "@petstore/runtime/lifecycle";
 
 /** Pause before a crashed child is started again, in milliseconds; doubles with each crash. */
 const defaultBackoff = { firstMs: 500, longestMs: 10_000 };

@@ -7,8 +7,8 @@ import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/cli
 import type { Replica } from "@petstore/rpc/client/replica";
 import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
-import type { InForce } from "@petstore/runtime/in-force";
 import { createLogger } from "@petstore/runtime/log";
+import type { InForce } from "@petstore/runtime/settings";
 import { openTracing } from "@petstore/trace/open";
 import { addLogLevel } from "./admin/log-level.ts";
 import { addProfiles } from "./admin/profiles.ts";

@@ -26,7 +26,7 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import { logLevels } from "@petstore/runtime/log-levels";
-import type { Warning } from "@petstore/runtime/misspelled";
+import type { Warning } from "@petstore/runtime/settings";
 import { traceConfig, traceSettings } from "@petstore/trace/settings";
 import { authConfig, authSettings } from "./auth.ts";
 import {

@@ -1,7 +1,6 @@
 /** What a service reads from its environment. */
 import { type Environment, optional, readEnvironment, type Secret, text } from "@petstore/runtime/environment";
-import { type InForce, settingsInForce } from "@petstore/runtime/in-force";
-import { misspelledIn, type Warning } from "@petstore/runtime/misspelled";
+import { type InForce, misspelledIn, settingsInForce, type Warning } from "@petstore/runtime/settings";
 import {
   type ProcessConfig,
   processConfig,

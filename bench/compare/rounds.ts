@@ -3,7 +3,7 @@
  * to round: other load on the machine affects them equally.
  */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { requestsOf, type Workload } from "../load/workloads.ts";
 import { measured } from "../measure/window.ts";
 import type { RunningPeer } from "../peer.ts";

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { createKnownOrders, type Sent } from "../load/known-orders.ts";
 import { type Request, workloads } from "../load/workloads.ts";
 

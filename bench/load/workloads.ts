@@ -1,6 +1,6 @@
 /** The workloads. Each is a list of requests drawn from a seed: every peer gets the same list. */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { CATEGORIES, petOf } from "../seed/pets.ts";
 import { upTo } from "../seed/random.ts";
 

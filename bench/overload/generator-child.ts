@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import type { Request } from "../load/workloads.ts";
 import { createConnections, toBytes } from "./connections.ts";
 import { createCounts, type Kind } from "./counts.ts";

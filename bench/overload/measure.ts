@@ -5,7 +5,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { tryPriority } from "@petstore/runtime/priority";
+import { tryPriority } from "@petstore/runtime/lifecycle";
 import { fill, start } from "../compare/running.ts";
 import { openSurroundings, type Surroundings } from "../compare/surroundings.ts";
 import { placing, requestsOf, type Workload } from "../load/workloads.ts";

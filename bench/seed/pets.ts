@@ -1,5 +1,5 @@
 /** The pets that every peer is filled with. Each is computed from its id, so that all peers have the same ones. */
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 
 export interface SeedPet {
   readonly id: number;

@@ -1,6 +1,6 @@
 /** Every peer gets the same pets, whatever it stores them as. */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { describe, expect, test } from "vitest";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import type { OrderDoc } from "../../services/order/model.ts";

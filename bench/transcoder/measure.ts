@@ -4,7 +4,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { freePorts } from "../../test/harness/instances.ts";
 import { type Answered, createGenerator, type Generator } from "../load/generator.ts";
 import { type Request, requestsOf, type Workload } from "../load/workloads.ts";

@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { getPriority } from "node:os";
 import { join } from "node:path";
-import { tryPriority } from "@petstore/runtime/priority";
+import { tryPriority } from "@petstore/runtime/lifecycle";
 import { portOf } from "../../processes/names.ts";
 import { freePorts } from "../../test/harness/instances.ts";
 import { fill, start } from "../compare/running.ts";

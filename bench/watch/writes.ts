@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { type Quantiles, quantiles } from "./quantiles.ts";
 

@@ -1,5 +1,5 @@
 /** The lifecycle of a process: start, ready, stop, and the errors that end it. */
-
+import { setPriority } from "node:os";
 import { realTime } from "./clock.ts";
 import type { Environment } from "./environment.ts";
 import { allocateYoung, collectAfterStart } from "./garbage.ts";
@@ -164,3 +164,12 @@ function say(error: unknown): void {
 
 const isBug = (error: unknown): error is Error =>
   [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => error instanceof kind);
+
+/** Sets the priority of a process when processors are scarce, if this user may: only root may raise it. */
+export function tryPriority(pid: number, priority: number): void {
+  try {
+    setPriority(pid, priority);
+  } catch {
+    // This user may not, or the process has ended already.
+  }
+}

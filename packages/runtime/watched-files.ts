@@ -1,7 +1,6 @@
 /** Files that are read again while a process runs. If they can't be used, what was read before stays in force. */
 import { readFile } from "node:fs/promises";
-import type { Runtime } from "./clock.ts";
-import { every } from "./workers.ts";
+import { every, type Runtime } from "./clock.ts";
 
 /**
  * How often the files are read, in milliseconds (up to a quarter more): a change takes effect within a second. A problem is

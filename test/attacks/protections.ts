@@ -669,7 +669,7 @@ export const protections = {
       ),
       trial(
         "a secret among the settings",
-        "packages/runtime/in-force.test.ts",
+        "packages/runtime/settings.test.ts",
         "what is set says where, and a secret nothing else",
       ),
       trial(

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { reasonOf } from "#errors";

@@ -1,6 +1,6 @@
 /** The runs of `npm run simulate`: each has a history of its own, drawn from the seed and the number of the run. */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import fc from "fast-check";
 import { earlyQuestions } from "./histories/early-questions.ts";
 import type { History, HistoryKind, Witness } from "./histories/history.ts";

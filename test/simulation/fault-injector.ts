@@ -1,6 +1,6 @@
 /** The possible faults, and the interface that decides when they happen. */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import type { ServiceName } from "../../processes/names.ts";
 
 /**

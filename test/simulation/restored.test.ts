@@ -1,6 +1,6 @@
 /** One service is restored from an older copy, beside the newer data of the others: what can heal heals. */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ServiceName } from "../../processes/names.ts";
 import type { Operation } from "../workload/operations.ts";

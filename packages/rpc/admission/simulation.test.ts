@@ -1,6 +1,6 @@
 /** The whole of admission against a simulated server: time is a number, so nothing here depends on speed. */
 
-import { type Random, seededRandom } from "@petstore/runtime/seeded-random";
+import { type Random, seededRandom } from "@petstore/runtime/clock";
 import { describe, expect, test } from "vitest";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { type Arrivals, phase, type Server, simulate } from "./fixtures/queue.ts";

@@ -1,6 +1,5 @@
 /** Opens the authentication of a process. Modules for kinds of credentials that are not configured are not loaded. */
-import type { Runtime, WallTime } from "@petstore/runtime/clock";
-import { every } from "@petstore/runtime/workers";
+import { every, type Runtime, type WallTime } from "@petstore/runtime/clock";
 import { type Authentication, type AuthenticationOptions, createAuthentication } from "./authentication.ts";
 import type { TokenConfig } from "./tokens.ts";
 

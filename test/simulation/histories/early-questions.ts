@@ -3,7 +3,7 @@
  * it does when the machine of Order sleeps.
  */
 
-import { seededRandom } from "@petstore/runtime/seeded-random";
+import { seededRandom } from "@petstore/runtime/clock";
 import fc from "fast-check";
 import { type Operation, prelude, UNKNOWN } from "../../workload/operations.ts";
 import { randomFaults } from "../fault-injector.ts";

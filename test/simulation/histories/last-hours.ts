@@ -4,7 +4,7 @@
  * or it crashed, and may have left anything.
  */
 
-import { type Random, seededRandom } from "@petstore/runtime/seeded-random";
+import { type Random, seededRandom } from "@petstore/runtime/clock";
 import fc from "fast-check";
 import type { ServiceName } from "../../../processes/names.ts";
 import type { CollectionName } from "../../checker/state.ts";

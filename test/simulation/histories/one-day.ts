@@ -2,7 +2,7 @@
  * Several clients against the whole petstore, with crashes, stops in good order, lost calls, lost answers and duplicates, and
  * watchers that are told of it.
  */
-import { type Random, seededRandom } from "@petstore/runtime/seeded-random";
+import { type Random, seededRandom } from "@petstore/runtime/clock";
 import { type ServiceName, serviceNames } from "../../../processes/names.ts";
 import { violationsIn } from "../../checker/events.ts";
 import { type Kind, prelude, programs } from "../../workload/operations.ts";
