@@ -1,6 +1,6 @@
 /** DNS rebinding, and what every answer tells browsers. */
 import { readdirSync } from "node:fs";
-import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
+import { createHostCheck } from "@petstore/rpc/http/hosts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { petstoreConsole } from "./console.ts";

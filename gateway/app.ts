@@ -4,12 +4,12 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { ANONYMOUS, callerName, callHeaders } from "@petstore/rpc/call";
-import type { HostCheck } from "@petstore/rpc/http/allowed-hosts";
+import { CALLER_LEFT } from "@petstore/rpc/http/answers";
+import type { HostCheck } from "@petstore/rpc/http/hosts";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { createOnePortServer } from "@petstore/rpc/http/one-port";
-import { CALLER_LEFT } from "@petstore/rpc/http/outcome";
-import type { ServerTls } from "@petstore/rpc/http/secure";
-import { behindAnswers } from "@petstore/rpc/http/unreadable";
+import { behindAnswers } from "@petstore/rpc/http/refusals";
+import type { ServerTls } from "@petstore/rpc/tls/certificates";
 import { traceIds } from "@petstore/trace/context";
 import {
   type CatalogueErrors,

@@ -1,7 +1,7 @@
 /** Credentials as they come over the wire, at both endpoints, and what callers are told. */
 import { createAuthentication, type Verify } from "@petstore/rpc/auth/authentication";
 import { InvalidCredential } from "@petstore/rpc/auth/credentials";
-import { callerAddress } from "@petstore/rpc/http/caller-address";
+import { callerAddress } from "@petstore/rpc/http/hosts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { errors } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

@@ -1,5 +1,5 @@
 /** Stops the gateway without losing a request that is on its way. */
-import { announceClose, closePort } from "@petstore/rpc/http/closing";
+import { announceClose, closePort } from "@petstore/rpc/http/one-port";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { FastifyInstance } from "fastify";
 

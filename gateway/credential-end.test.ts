@@ -1,7 +1,7 @@
 /** At both endpoints: a stream lasts no longer than the credential that it was opened with. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { callerAddress } from "@petstore/rpc/http/caller-address";
+import { callerAddress } from "@petstore/rpc/http/hosts";
 import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { describe, expect, onTestFinished, test } from "vitest";

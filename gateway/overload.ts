@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Admission } from "@petstore/rpc/admission/admission";
 import { createShedLog } from "@petstore/rpc/admission/shed-log";
-import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-budget";
+import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/memory";
 import type { Runtime } from "@petstore/runtime/clock";
 import {
   type EarlyRefusals,

@@ -1,5 +1,5 @@
 /** What is refused before its body is read: by its head alone, and so that its client gets the answer. */
-import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
+import { createHostCheck } from "@petstore/rpc/http/hosts";
 import { HttpError } from "connect-transcoder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

@@ -1,7 +1,7 @@
 /** Records every request once, at the end of its answer: how it was answered, refused, or left by its caller. */
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
-import { methodName, whenOver } from "@petstore/rpc/http/outcome";
+import { methodName, whenOver } from "@petstore/rpc/http/answers";
 import { traceOf } from "@petstore/rpc/recorded-calls";
 import { HttpError, type Operation, operationsOf } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";

@@ -3,8 +3,8 @@
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { callerName, type Principal } from "@petstore/rpc/call";
-import type { CallerAddress } from "@petstore/rpc/http/caller-address";
-import { countAsStream } from "@petstore/rpc/http/one-port";
+import type { CallerAddress } from "@petstore/rpc/http/hosts";
+import { countAsStream } from "@petstore/rpc/http/requests";
 import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
 import { HttpError, isGone } from "connect-transcoder";
 import type { FastifyRequest } from "fastify";

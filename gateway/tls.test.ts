@@ -5,7 +5,7 @@ import { request as overHttps, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { createHostCheck } from "@petstore/rpc/http/allowed-hosts";
+import { createHostCheck } from "@petstore/rpc/http/hosts";
 import type { FastifyRequest } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";

@@ -2,7 +2,7 @@ import { request as requestOverHttp1 } from "node:http";
 import { connect, constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { diag } from "@opentelemetry/api";
-import { callerAddress } from "@petstore/rpc/http/caller-address";
+import { callerAddress } from "@petstore/rpc/http/hosts";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { recordedTracing } from "../packages/trace/fixtures/recorded.ts";

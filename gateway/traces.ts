@@ -1,6 +1,6 @@
 /** A span for each request, from its arrival to the end of its answer. */
-import type { CallerAddress } from "@petstore/rpc/http/caller-address";
-import { whenOver } from "@petstore/rpc/http/outcome";
+import { whenOver } from "@petstore/rpc/http/answers";
+import type { CallerAddress } from "@petstore/rpc/http/hosts";
 import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
 import type { Span, Tracing } from "@petstore/trace/tracing";

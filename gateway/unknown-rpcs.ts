@@ -1,6 +1,6 @@
 /** Answers calls of unknown RPCs in the caller's RPC protocol, not with the 404 error of the HTTP API. */
 
-import type { PlainAnswer } from "@petstore/rpc/http/plain-answer";
+import type { PlainAnswer } from "@petstore/rpc/http/answers";
 import { unknownRpcAnswer } from "@petstore/rpc/server/error-answer";
 import { splitTarget } from "connect-transcoder";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

@@ -4,8 +4,9 @@
  * for by this machine, by no web page. What changes something leaves a line in the log.
  */
 import type { IncomingMessage } from "node:http";
+import { isLoopback } from "@petstore/rpc/http/address";
 import { type AdminAnswer, openAdminPort } from "@petstore/rpc/http/admin-port";
-import { createHostCheck, isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import { createHostCheck } from "@petstore/rpc/http/hosts";
 import { ConfigError } from "@petstore/runtime/environment";
 import type { Logger } from "@petstore/runtime/log";
 import { readBody, splitTarget } from "connect-transcoder/http";

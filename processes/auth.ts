@@ -1,7 +1,6 @@
 /** The settings for how external callers authenticate. */
 import type { AuthConfig } from "@petstore/rpc/auth/open";
-import { hostOfUrl } from "@petstore/rpc/http/address";
-import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
+import { hostOfUrl, isLoopback } from "@petstore/rpc/http/address";
 import {
   ConfigError,
   type Format,

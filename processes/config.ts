@@ -4,9 +4,8 @@
  * together. The settings of one kind are in `gateway/config.ts`, `services/config.ts` and `launcher/config.ts`.
  */
 import { isIP, isIPv6 } from "node:net";
-import { origin } from "@petstore/rpc/http/address";
-import { isLoopback } from "@petstore/rpc/http/allowed-hosts";
-import type { Network } from "@petstore/rpc/http/caller-address";
+import { isLoopback, origin } from "@petstore/rpc/http/address";
+import type { Network } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";
 import { defaultStreamLimits } from "@petstore/rpc/server/open-streams";
 import {

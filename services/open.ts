@@ -1,5 +1,5 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
-import { callerAddress } from "@petstore/rpc/http/caller-address";
+import { callerAddress } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, type HealthState, healthService } from "@petstore/rpc/server/health";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { callerAddress } from "@petstore/rpc/http/caller-address";
+import { callerAddress } from "@petstore/rpc/http/hosts";
 import { HttpError } from "connect-transcoder";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
-import type { CallerAddress } from "@petstore/rpc/http/caller-address";
+import type { CallerAddress } from "@petstore/rpc/http/hosts";
 import type { Rate, Verdict } from "@petstore/runtime/rate";
 import { HttpError } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";

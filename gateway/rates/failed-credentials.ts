@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { accessTokenIn } from "@petstore/rpc/auth/authentication";
 import type { Credentials } from "@petstore/rpc/auth/credentials";
-import type { CallerAddress } from "@petstore/rpc/http/caller-address";
+import type { CallerAddress } from "@petstore/rpc/http/hosts";
 import type { Runtime } from "@petstore/runtime/clock";
 import { refuseBeyond } from "./counting.ts";
 import { createLatest, createRateLimits } from "./rate-limits.ts";

@@ -152,7 +152,7 @@ export const protections = {
       ),
       trial(
         "another address in X-Forwarded-For",
-        "packages/rpc/http/caller-address.test.ts",
+        "packages/rpc/http/hosts.test.ts",
         "without proxies it is the other end of the connection, whatever the headers say",
       ),
       trial(
@@ -198,12 +198,12 @@ export const protections = {
     trials: [
       trial(
         "an older version",
-        "packages/rpc/http/secure.test.ts",
+        "packages/rpc/tls/certificates.test.ts",
         "takes TLS 1.2 and 1.3, and nothing older, even where Node would",
       ),
       trial(
         "handshakes that stall, break off or are no handshakes",
-        "packages/rpc/http/secure.test.ts",
+        "packages/rpc/tls/certificates.test.ts",
         "those who don't get that far",
       ),
       trial(
@@ -213,7 +213,7 @@ export const protections = {
       ),
       trial(
         "a client without a certificate of the petstore's",
-        "packages/rpc/http/secure.test.ts",
+        "packages/rpc/tls/certificates.test.ts",
         "whoever shows none is a stranger, and nothing is said of it",
       ),
     ],
@@ -324,12 +324,12 @@ export const protections = {
     trials: [
       trial(
         "requests that never end",
-        "packages/rpc/http/request-budget.test.ts",
+        "packages/rpc/http/memory.test.ts",
         "beyond the budget they are refused with 503 by either protocol, and served again when the others have gone",
       ),
       trial(
         "answers that are never read",
-        "packages/rpc/http/unread-answers.test.ts",
+        "packages/rpc/http/memory.test.ts",
         "behind windows that are never opened are bounded in all",
       ),
       trial(
@@ -354,7 +354,7 @@ export const protections = {
       ),
       trial(
         "answers that are asked for, reset and never read",
-        "packages/rpc/http/unread-answers.test.ts",
+        "packages/rpc/http/memory.test.ts",
         "are bounded in all, though their requests are reset",
       ),
       trial(
@@ -390,7 +390,7 @@ export const protections = {
       ),
       trial(
         "requests with bodies that come in tiny pieces before it is their turn",
-        "packages/rpc/http/reading-ahead.test.ts",
+        "packages/rpc/http/requests.test.ts",
         "one that comes in many pieces does not wait until it is there",
       ),
       trial("other frames without end", "test/attacks/frame-floods.test.ts", "frames without end: %s"),
@@ -412,7 +412,7 @@ export const protections = {
       ),
       trial(
         "an answer that the client does not read",
-        "packages/rpc/http/unread-answers.test.ts",
+        "packages/rpc/http/memory.test.ts",
         "by a client that doesn't read are given up in time: %s",
       ),
     ],

@@ -16,14 +16,13 @@ import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { errors as petstore } from "../../../processes/errors.ts";
 import { type ErrorCatalogue, RpcError } from "../errors.ts";
-import type { ServerTls } from "../http/secure.ts";
 import { strictJson } from "../server/connect-options.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import type { Implementation } from "../server/handlers.ts";
 import { createHealth, healthService } from "../server/health.ts";
 import { defaultStreamLimits } from "../server/open-streams.ts";
 import { startRpcServer } from "../server/server.ts";
-import { MIN_VERSION } from "../tls/certificates.ts";
+import { MIN_VERSION, type ServerTls } from "../tls/certificates.ts";
 import { createAnswers } from "./answers.ts";
 import { readContract } from "./contract.ts";
 

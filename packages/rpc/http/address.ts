@@ -1,5 +1,5 @@
 /** Addresses: put together from their parts, and taken apart. A URL writes an IPv6 address in brackets, a socket does not. */
-import { isIPv6 } from "node:net";
+import { BlockList, isIPv6 } from "node:net";
 
 /** A name or address, as it stands in a URL. */
 export const hostInUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
@@ -18,3 +18,14 @@ export function reachable(host: string): string {
 /** The address by which this machine reaches a server that listens on `host`. */
 export const origin = (host: string, port: number, scheme: "http" | "https" = "http"): string =>
   `${scheme}://${hostAndPort(reachable(host), port)}`;
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8);
+loopback.addAddress("::1", "ipv6");
+
+/**
+ * Whether a name or address means this machine alone: localhost and all names below it do (RFC 6761, 6.3). An IPv4-mapped
+ * IPv6 address counts as its IPv4 address.
+ */
+export const isLoopback = (host: string): boolean =>
+  /(?:^|\.)localhost\.?$/i.test(host) || loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");

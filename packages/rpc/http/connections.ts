@@ -1,41 +1,45 @@
 /** The connections of a port: how many there may be, and which one gives way to a new one. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2Session } from "node:http2";
+import type { Http2Session, ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { callerNetwork } from "./caller-address.ts";
-
-export interface ConnectionLimits {
-  /** Connections at a time, without those of strangers that carry a stream. */
-  readonly connections: number;
-  /** Of these, strangers' connections from one address, see `callerNetwork`. Undefined for no limit. */
-  readonly connectionsPerAddress: number | undefined;
-}
+import { callerNetwork } from "./hosts.ts";
+import type { OnePortLimits } from "./limits.ts";
 
 /** One connection. A stranger is a client that has not proved to be one of the system's own processes. */
-export interface Connection {
+export class Connection {
   readonly address: string;
-  isPeer: boolean;
+  readonly end: () => void;
+  /** Counts a stream. Returns a function to call when it ends. */
+  readonly beginStream: () => () => void;
+  isPeer = false;
   /** A client certificate has proved that it is a peer, whatever its requests show. */
-  isProven: boolean;
+  isProven = false;
   /** Requests that are not answered yet. */
-  open: number;
+  open = 0;
   /** The response to the last request that was read. */
   newest: ServerResponse | undefined;
   /** Open streams, which have a limit of their own: a stranger's connection that has one does not count. */
-  streams: number;
+  streams = 0;
   /** When the server last had work for it, as the value of a counter. */
   restedAt: number;
   /** Nothing that follows on it is served. */
-  isLast: boolean;
+  isLast = false;
   /** Called once when all requests that have arrived are answered. */
   whenAnswered: (() => void) | undefined;
-  /** It carries HTTP/2, which has a graceful end of its own. */
-  isSession: boolean;
-  isClosed: boolean;
-  end(): void;
-  /** Counts a stream. Returns a function to call when it ends. */
-  beginStream(): () => void;
+  /** Of HTTP/2, which has a graceful end of its own. */
+  session: ServerHttp2Session | undefined;
+  isClosed = false;
+
+  constructor(socket: Socket, restedAt: number, beginStream: (connection: Connection) => () => void) {
+    this.address = callerNetwork(socket.remoteAddress);
+    this.restedAt = restedAt;
+    this.end = () => void socket.destroy();
+    this.beginStream = () => {
+      socket.setKeepAlive(PROBE);
+      return beginStream(this);
+    };
+  }
 }
 
 /** A request of HTTP/1.1, or of HTTP/2 by the compatibility API. */
@@ -69,8 +73,13 @@ const endOf = ({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "re
  */
 const PROBE = { enable: true, initialDelay: 5_000, interval: 3_000, count: 3 };
 
+export type Connections = ReturnType<typeof createConnections>;
+
 /** `proves` judges the certificate of a connection with TLS, once. */
-export function createConnections(limits: ConnectionLimits, proves: (socket: TLSSocket) => boolean = () => false) {
+export function createConnections(
+  limits: Pick<OnePortLimits, "connections" | "connectionsPerAddress">,
+  proves: (socket: TLSSocket) => boolean = () => false,
+) {
   const all = new Map<string, Connection>();
   /** Strangers' connections without streams, by address. */
   const strangers = new Map<string, number>();
@@ -86,24 +95,7 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
     const same = strangers.get(address) ?? 0;
     if (same >= connectionsPerAddress && !makeRoom((one) => one.address === address)) return false;
     if (all.size - streaming >= limits.connections && !makeRoom(() => true)) return false;
-    const connection: Connection = {
-      address,
-      isPeer: false,
-      isProven: false,
-      open: 0,
-      newest: undefined,
-      isLast: false,
-      whenAnswered: undefined,
-      streams: 0,
-      restedAt: ++moments,
-      isSession: false,
-      isClosed: false,
-      end: () => void socket.destroy(),
-      beginStream() {
-        socket.setKeepAlive(PROBE);
-        return beginStream(connection);
-      },
-    };
+    const connection = new Connection(socket, ++moments, beginStream);
     const key = endOf(socket);
     all.set(key, connection);
     count(connection, 1);
@@ -169,8 +161,8 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
   }
 
   /** Tells an HTTP/1.1 client that its connection ends with the answer to the last request that was read. */
-  function tellEnd({ isSession, newest }: Connection): void {
-    if (!isSession && newest && !newest.headersSent) newest.setHeader("connection", "close");
+  function tellEnd({ session, newest }: Connection): void {
+    if (!session && newest && !newest.headersSent) newest.setHeader("connection", "close");
   }
 
   function answered(connection: Connection): void {
@@ -204,9 +196,13 @@ export function createConnections(limits: ConnectionLimits, proves: (socket: TLS
       areEnding = true;
       for (const connection of all.values()) tellEnd(connection);
     },
+    /** Tells the clients of HTTP/2 to go elsewhere (GOAWAY). Requests that have begun are answered; later ones are refused. */
+    goAway(): void {
+      for (const { session } of all.values()) session?.close();
+    },
     /** Ends the HTTP/1.1 connections without a request. */
     endIdle(): void {
-      for (const { open, isSession, end } of all.values()) if (open === 0 && !isSession) end();
+      for (const { open, session, end } of all.values()) if (open === 0 && !session) end();
     },
     endAll(): void {
       for (const { end } of all.values()) end();

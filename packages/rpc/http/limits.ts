@@ -1,15 +1,24 @@
-/** What a port allows, and what it allows by default. Nothing is loaded for it. */
-import type { ConnectionLimits } from "./connections.ts";
-import type { SessionLimits } from "./sessions.ts";
-import type { UnreadLimits } from "./unread.ts";
+/** What a port allows, and what it allows by default; times in milliseconds. Nothing is loaded for it. */
 
-export interface OnePortLimits extends ConnectionLimits, UnreadLimits, SessionLimits {
+export interface OnePortLimits {
+  /** Connections at a time, without those of strangers that carry a stream. */
+  readonly connections: number;
+  /** Of these, strangers' connections from one address, see `callerNetwork`. Undefined for no limit. */
+  readonly connectionsPerAddress: number | undefined;
   /** Time for a connection to send the bytes that tell its protocol, or for its TLS handshake. */
   readonly sniffMs: number;
   /** Time for a request to arrive completely. */
   readonly requestMs: number;
   /** Time that an HTTP/1.1 connection is kept without a request. */
   readonly keptMs: number;
+  /** An HTTP/2 connection is closed after this time without traffic, unless it waits for responses. */
+  readonly idleMs: number;
+  /** Interval of the pings to a client of HTTP/2 that waits for responses. */
+  readonly keepAliveMs: number;
+  /** Time within which a client must take some of the bytes that wait for it. */
+  readonly writeMs: number;
+  /** Bytes that may wait in memory, for the answers of all strangers together. */
+  readonly waitingBytes: number;
   /** All header fields of one request together. */
   readonly headerBytes: number;
   /** Bytes of a body that are counted when its length is announced; a longer one counts as it is read. */

@@ -21,9 +21,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startOnePort } from "../fixtures/one-port.ts";
-import { announceClose, closePort, cutOff } from "./closing.ts";
 import type { OnePortLimits } from "./limits.ts";
-import type { Handler } from "./one-port.ts";
+import { announceClose, closePort, cutOff } from "./one-port.ts";
+import type { Handler } from "./requests.ts";
 
 const echo: RequestListener = async (request, response) => {
   const body = await text(request).catch(() => undefined);

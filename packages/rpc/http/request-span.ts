@@ -8,7 +8,7 @@ import {
 } from "@petstore/trace/names";
 import type { Origin, Span, Tracing } from "@petstore/trace/tracing";
 import { splitTarget } from "connect-transcoder/http";
-import { methodName } from "./outcome.ts";
+import { methodName } from "./answers.ts";
 
 export interface Asked {
   readonly method: string;

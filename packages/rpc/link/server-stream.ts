@@ -3,7 +3,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from "no
 import { Code } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
-import { keepOpen } from "../http/late-requests.ts";
+import { keepOpen } from "../http/sessions.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import {
   bytesOfAnswer,

@@ -8,7 +8,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { excerpt } from "connect-transcoder/excerpt";
 import { isUtf8, parseType } from "connect-transcoder/http";
 import type { ErrorCatalogue } from "../errors.ts";
-import type { PlainAnswer } from "../http/plain-answer.ts";
+import type { PlainAnswer } from "../http/answers.ts";
 import { errorAnswer, unaryErrorAnswer } from "./error-answer.ts";
 
 const CONNECT = ["application/json", "application/proto"];

@@ -5,7 +5,7 @@ import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { createEndStreamSerialization, endStreamFlag, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { ErrorCatalogue } from "../errors.ts";
-import type { PlainAnswer } from "../http/plain-answer.ts";
+import type { PlainAnswer } from "../http/answers.ts";
 
 /** What tells the protocol of a call, beside the query of its target. */
 type Request = Pick<IncomingMessage, "method" | "headers">;

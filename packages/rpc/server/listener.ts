@@ -6,10 +6,10 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import type { Logger } from "@petstore/runtime/log";
 import { splitTarget } from "connect-transcoder/http";
 import { keepRepeated } from "../auth/credentials.ts";
-import type { CallerAddress } from "../http/caller-address.ts";
+import { answerPlainly, inWords, type PlainAnswer } from "../http/answers.ts";
 import { isProven } from "../http/connections.ts";
-import { countAsStream, type Handler } from "../http/one-port.ts";
-import { answerPlainly, inWords, type PlainAnswer } from "../http/plain-answer.ts";
+import type { CallerAddress } from "../http/hosts.ts";
+import { countAsStream, type Handler } from "../http/requests.ts";
 import type { LinkServer } from "../link/server.ts";
 import { judgeTypes } from "./call-types.ts";
 import type { Dispatcher } from "./dispatcher.ts";

@@ -9,8 +9,8 @@ import type { Authentication } from "../auth/authentication.ts";
 import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { secret, startTicker, TickerService, transports, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
-import { callerAddress } from "../http/caller-address.ts";
-import { REQUEST_BYTES } from "../http/request-budget.ts";
+import { callerAddress } from "../http/hosts.ts";
+import { REQUEST_BYTES } from "../http/memory.ts";
 import { createOpenStreams } from "./open-streams.ts";
 
 const forever = () => new Promise<never>(() => {});

@@ -12,7 +12,7 @@ import { callHeaders } from "../call.ts";
 import { createServiceTransport, pipeline } from "../client/pipeline.ts";
 import { withSpans } from "../client/traced.ts";
 import { DomainError } from "../errors.ts";
-import { callerAddress } from "../http/caller-address.ts";
+import { callerAddress } from "../http/hosts.ts";
 import { inProcessTransport } from "../in-process/transport.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { type Handlers, implement } from "./handlers.ts";

@@ -1,12 +1,11 @@
 /** The port, and behind it the contract of the moment. */
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
-import { closePort } from "@petstore/rpc/http/closing";
 import { defaultLimits } from "@petstore/rpc/http/limits";
 import { listen } from "@petstore/rpc/http/listen";
-import { createOnePortServer } from "@petstore/rpc/http/one-port";
-import type { ServerTls } from "@petstore/rpc/http/secure";
-import { behindAnswers } from "@petstore/rpc/http/unreadable";
+import { closePort, createOnePortServer } from "@petstore/rpc/http/one-port";
+import { behindAnswers } from "@petstore/rpc/http/refusals";
+import type { ServerTls } from "@petstore/rpc/tls/certificates";
 import type { Settings } from "./flags.ts";
 import type { Generation } from "./generation.ts";
 import type { Telemetry } from "./telemetry.ts";

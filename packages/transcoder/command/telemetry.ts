@@ -8,7 +8,7 @@ import { measureNode } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
 import { withDurations } from "@petstore/rpc/client/durations";
 import { withSpans } from "@petstore/rpc/client/traced";
-import { methodName, whenOver } from "@petstore/rpc/http/outcome";
+import { methodName, whenOver } from "@petstore/rpc/http/answers";
 import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
 import { recordCalls } from "@petstore/rpc/recorded-calls";
 import { realTime, stopwatch } from "@petstore/runtime/clock";

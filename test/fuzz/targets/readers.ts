@@ -11,7 +11,7 @@ import { launcherConfig } from "../../../launcher/config.ts";
 import { parseApiKey } from "../../../packages/rpc/auth/api-key.ts";
 import { InvalidCredential } from "../../../packages/rpc/auth/credentials.ts";
 import { createKeySet, NoKeys } from "../../../packages/rpc/auth/key-set.ts";
-import { callerAddress } from "../../../packages/rpc/http/caller-address.ts";
+import { callerAddress } from "../../../packages/rpc/http/hosts.ts";
 import { EXACT } from "../../../packages/transcoder/contract/codec.ts";
 import { inputReader } from "../../../packages/transcoder/request/input.ts";
 import { serviceConfig } from "../../../services/config.ts";

@@ -1,12 +1,39 @@
-/**
- * Answers that are there before all of their request is, as most refusals are. A connection that is closed while bytes still
- * come is reset, and its client loses what it has not read yet. So the rest of the request is read and dropped first
- * (RFC 9112, 9.6).
- */
+/** How answers are sent: to requests that no handler sees, before all of a request is there, and until they are over. */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { constants, Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
+import { isGone } from "connect-transcoder/http";
 import { connectionOf } from "./connections.ts";
+
+/** To a request that no handler sees. */
+export interface PlainAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** A line of text, for a request that is in no protocol with errors of its own. */
+export const inWords = (status: number, words: string, more: Readonly<Record<string, string>> = {}): PlainAnswer => ({
+  status,
+  headers: { "content-type": "text/plain", ...more },
+  body: Buffer.from(`${words}\n`),
+});
+
+/** Drops the rest of the request, so that its client goes on to read the response. */
+export function answerPlainly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: PlainAnswer,
+): void {
+  request.resume();
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  // Trailers-Only is one frame: gRPC's own clients see no status if an empty frame follows to end the stream.
+  if (body.length === 0) return void response.end();
+  // Over HTTP/2 Node does not add it, and curl 7.88 fails where it has sent a part of its request and must wait for the end.
+  response.setHeader("content-length", body.length);
+  response.end(body);
+}
 
 /** Most bytes that are dropped. The time for them is that for the arrival of any request. */
 const DROPPED_BYTES = 64 * 1024 * 1024;
@@ -23,7 +50,11 @@ const answered = new WeakSet<IncomingMessage>();
 /** Whether the answer to a request has begun although its body still comes. */
 export const isAnswered = (request: IncomingMessage): boolean => answered.has(request) && !request.complete;
 
-/** A response of HTTP/1.1. When it is ended it is written whole, but it ends no sooner than its request. */
+/**
+ * A response of HTTP/1.1. When it is ended it is written whole, but it ends no sooner than its request: a connection that is
+ * closed while bytes still come is reset, and its client loses what it has not read yet. So the rest of the request is read and
+ * dropped first (RFC 9112, 9.6).
+ */
 export class LingeringResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   #isContinued = false;
   #isEnded = false;
@@ -161,4 +192,24 @@ export function continueWhenRead(
     if (!response.headersSent && !request.stream?.destroyed && !request.stream?.closed) response.writeContinue();
   };
   request.on("newListener", wanted);
+}
+
+/** The status of a request that got no answer because its caller left, as nginx has it. */
+export const CALLER_LEFT = 499;
+
+/** Over HTTP/2 a request may name any. */
+const METHODS: ReadonlySet<string | undefined> = new Set([
+  ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
+]);
+
+/** A name for each method of few. */
+export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
+
+/** Calls `end` once, when the answer is over: with its status, or `CALLER_LEFT` if it had not begun. */
+export function whenOver(request: IncomingMessage, response: ServerResponse, end: (status: number) => void): void {
+  const over = () => end(response.headersSent ? response.statusCode : CALLER_LEFT);
+  const { stream } = request as { readonly stream?: ServerResponse };
+  // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
+  if (isGone(response)) over();
+  else (stream ?? response).once("close", over);
 }

@@ -1,7 +1,56 @@
-/** The address of a request's caller, also behind proxies that the operator trusts. */
-import type { IncomingHttpHeaders } from "node:http";
+/** The hosts of a request: the one that is asked, and the one that asks. */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
+import { excerpt } from "connect-transcoder/excerpt";
+import { hostInTarget, withBrackets } from "connect-transcoder/http";
 import parseForwarded from "forwarded-parse";
+import { hostInUrl, hostOfUrl, isLoopback } from "./address.ts";
+
+/**
+ * Puts in place the host that counts: that of the target, if it names one (RFC 9112 section 3.2.2); one where HTTP/1.0 leaves
+ * it out (section 3.3); and with the brackets that Node's HTTP/2 client leaves out of an IPv6 address.
+ */
+export function mendHost({ httpVersionMajor, headers, url }: IncomingMessage): void {
+  const { ":authority": authority } = headers;
+  if (httpVersionMajor === 1) headers.host = hostInTarget(url) ?? headers.host ?? "localhost";
+  else if (typeof authority === "string") headers[":authority"] = withBrackets(authority);
+}
+
+/** Returns why a request is refused, as words that follow "Host: "; undefined if it is allowed. */
+export type HostCheck = (request: Pick<IncomingMessage, "headers" | "url">) => string | undefined;
+
+/**
+ * Checks which host names a server answers to, against DNS rebinding: a web page can point its own name at this machine and
+ * then call a server here as its own origin. The browser still sends the page's name as the host.
+ *
+ * Allows requests whose host is localhost, a name below it, a loopback address or one of these names and addresses, with
+ * any port.
+ * A request without a host (HTTP/1.0) comes from no web page and is allowed. A malformed host is refused elsewhere.
+ */
+export function createHostCheck(allowed: readonly string[]): HostCheck {
+  const names = new Set(allowed.map((host) => nameIn(hostInUrl(host))));
+  // Most requests repeat the last host, and comparing the text costs less than parsing it as a URL.
+  let known: unknown;
+  return ({ headers }) => {
+    const host = headers[":authority"] ?? headers.host;
+    if (host === known) return undefined;
+    const name = typeof host === "string" ? nameIn(host) : undefined;
+    if (name === undefined || names.has(name) || isLoopback(name)) {
+      known = host;
+      return undefined;
+    }
+    return (
+      `this server does not answer to ${excerpt(name)}. ` +
+      "Use localhost or an address of this machine, or let the operator add the name to ALLOWED_HOSTS."
+    );
+  };
+}
+
+/** A name or address as a URL writes it: in lower case, without port, brackets and trailing dot. */
+function nameIn(host: string): string | undefined {
+  const url = URL.parse(`http://${host}`);
+  return url ? hostOfUrl(url).replace(/\.$/, "") : undefined;
+}
 
 /** A network, or a single address as a network with all its bits. */
 export interface Network {

@@ -11,10 +11,10 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Authority, Pair } from "../../../scripts/certificates.ts";
 import { startOnePort } from "../fixtures/one-port.ts";
 import { newAuthority, openFiles, PEER_NAME, pairOf, yesterday } from "../fixtures/tls.ts";
-import { closePort } from "./closing.ts";
-import { isProven } from "./connections.ts";
-import type { OnePortLimits } from "./limits.ts";
-import type { Handler } from "./one-port.ts";
+import { isProven } from "../http/connections.ts";
+import type { OnePortLimits } from "../http/limits.ts";
+import { closePort } from "../http/one-port.ts";
+import type { Handler } from "../http/requests.ts";
 
 const never = 2 ** 30;
 
