@@ -18,8 +18,7 @@ import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.t
 import { showProgress } from "../processes/progress.ts";
 import { openProof } from "../services/proof.ts";
 import { withFormats } from "../services/records/format-marks.ts";
-import { writtenFormat } from "../services/records/format-transitions.ts";
-import type { Numbered } from "../services/records/formats.ts";
+import { type Numbered, writtenFormat } from "../services/records/formats.ts";
 import { NoLook, Refused } from "./places.ts";
 import { showProgress as showBar } from "./progress.ts";
 

@@ -16,7 +16,7 @@ import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
 import { serviceNames } from "../processes/names.ts";
-import { FORMAT_MARKS } from "../services/records/format-transitions.ts";
+import { FORMAT_MARKS } from "../services/records/formats.ts";
 import { mongodbMissing, openPlace, withDatabaseName } from "../test/harness/mongodb.ts";
 import { openStoreOf } from "../test/harness/stores.ts";
 import { examine, mend } from "./doctor.ts";

@@ -13,7 +13,7 @@ import { ORDERS } from "../services/order/model.ts";
 import { DELETION_GUARDS, PETS } from "../services/pet/model.ts";
 import { createExpiry } from "../services/records/expiry.ts";
 import { MARKS } from "../services/records/folded-names.ts";
-import { FORMAT_MARKS, type FormatMark, problemOf } from "../services/records/format-transitions.ts";
+import { FORMAT_MARKS, type FormatMark, problemOf } from "../services/records/formats.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
 import { CannotLook } from "./errors.ts";

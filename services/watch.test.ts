@@ -7,10 +7,9 @@ import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/i
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import type { InventoryPeers } from "./inventory/context.ts";
 import { createInventoryService } from "./inventory/service.ts";
 import { startOrders } from "./order/fixtures/orders.ts";
-import type { PetPeers } from "./pet/context.ts";
+import type { PeersOf } from "./peers.ts";
 import { createPetService } from "./pet/service.ts";
 import { failure, startTestService } from "./records/fixtures/service.ts";
 import { brief, watching } from "./records/fixtures/watching.ts";
@@ -33,7 +32,7 @@ async function startPets() {
         return { outcome: Outcome.OK };
       },
     },
-  } as unknown as PetPeers;
+  } as unknown as PeersOf<"pet">;
   const service = await startTestService((deps) => createPetService(deps, peers));
   const pets = service.client(PetService);
   return {
@@ -188,7 +187,7 @@ test("of orders for some pets are told those, in a snapshot and later, and none 
 });
 
 test("an inventory entry is told by what its callers see of it", async () => {
-  const peers = { pets: { applyStatuses: async () => ({ petId: [] }) } } as unknown as InventoryPeers;
+  const peers = { pets: { applyStatuses: async () => ({ petId: [] }) } } as unknown as PeersOf<"inventory">;
   const service = await startTestService((deps) => createInventoryService(deps, peers));
   const [inventory, internal] = [service.client(InventoryService), service.client(InventoryInternalService)];
   const get = async () => (await inventory.getInventory({ petId: 1n })).item;

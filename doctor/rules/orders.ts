@@ -1,7 +1,6 @@
 /** What must hold within an order, and between it and the entry of its pet. Pure. */
 import type { Decide } from "@petstore/store/port";
-import type { InventoryDoc } from "../../services/inventory/model.ts";
-import { valueFor } from "../../services/inventory/order-map.ts";
+import { type InventoryDoc, valueFor } from "../../services/inventory/model.ts";
 import { commit, type OperationResult, reserve } from "../../services/inventory/rules.ts";
 import { isTombstone, NO_PET, type OrderDoc } from "../../services/order/model.ts";
 import { type Finding, finding } from "../findings.ts";

@@ -2,9 +2,9 @@ import type { Doc } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import { withReads } from "../records/fixtures/reads.ts";
 import { startTestService } from "../records/fixtures/service.ts";
-import type { CategoryPeers } from "./context.ts";
 import { createCategoryService } from "./service.ts";
 
 test("a category is gone only by a read that is the latest, for a pet is refused by that", async () => {
@@ -15,7 +15,7 @@ test("a category is gone only by a read that is the latest, for a pet is refused
       read.push(latest);
       return latest ? undefined : outdated;
     });
-    return createCategoryService({ ...deps, store }, {} as CategoryPeers);
+    return createCategoryService({ ...deps, store }, {} as PeersOf<"category">);
   });
   const { category } = await service.client(CategoryService).createCategory({ category: { name: "dogs" } });
   const stateOf = async (categoryId: bigint | undefined) => {

@@ -1,10 +1,10 @@
 import { ANONYMOUS, openCall } from "@petstore/rpc/call";
 import { expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
-import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { CATEGORIES } from "./model.ts";
 import { beginDeletion, endDeletion, insert } from "./rules.ts";
+import type { CategoryContext } from "./service.ts";
 
 test.each(["DELETED", "ACTIVE"] as const)("a deletion that has ended meanwhile (%s) asks nobody", async (end) => {
   const categories = await openMemory().collection(CATEGORIES);

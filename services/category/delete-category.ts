@@ -9,8 +9,8 @@
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { onBehalfOf } from "../records/on-behalf.ts";
-import type { CategoryContext } from "./context.ts";
 import { endDeletion, renumberDeletion } from "./rules.ts";
+import type { CategoryContext } from "./service.ts";
 
 /** Advances the category's deletion, if one is under way, as far as it can go now. */
 export async function advanceDeletion(context: CategoryContext, id: number, callContext: CallContext): Promise<void> {

@@ -16,10 +16,10 @@ import { readNamedPage } from "../records/named-page.ts";
 import { maxPageSize, type Source } from "../records/page.ts";
 import { storedId, storedIds } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
-import type { CategoryContext } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { type CategoryDoc, type CategoryView, categoryOf, input, toCategory } from "./model.ts";
 import { beginDeletion, categoryNotFound, insert, knowDeletion, update } from "./rules.ts";
+import type { CategoryContext } from "./service.ts";
 
 /** Pause before an update that met an undecided deletion retries. */
 const POLL_INTERVAL_MS = 25;

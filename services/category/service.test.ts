@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import { failure, startTestService, type TestService } from "../records/fixtures/service.ts";
-import type { CategoryPeers } from "./context.ts";
 import { createCategoryService } from "./service.ts";
 
 let service: TestService;
@@ -24,7 +24,9 @@ beforeEach(async () => {
     },
     openCategory: ({ op }: { op: bigint }) => answer(`open ${op}`, {}),
   };
-  service = await startTestService((deps) => createCategoryService(deps, { pets: peer } as unknown as CategoryPeers));
+  service = await startTestService((deps) =>
+    createCategoryService(deps, { pets: peer } as unknown as PeersOf<"category">),
+  );
 });
 const categories = () => service.client(CategoryService);
 const make = async (name = "dogs") => (await categories().createCategory({ category: { name } })).category?.id ?? 0n;

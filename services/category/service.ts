@@ -1,20 +1,27 @@
 /** Puts the category service together. */
+import type { PeersOf } from "../peers.ts";
 import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
-import { createNameSearch, MARKS, withFoldedName } from "../records/folded-names.ts";
-import { createKeys } from "../records/idempotency-keys.ts";
-import { keepingOf } from "../records/keeping.ts";
+import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
+import { createNameSearch, MARKS, type NameSearch, withFoldedName } from "../records/folded-names.ts";
+import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { ServiceModule } from "../records/module.ts";
 import { withCaller } from "../records/on-behalf.ts";
 import { recoveryWorker } from "../records/recovery-worker.ts";
-import type { CategoryContext, CategoryPeers } from "./context.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { createCategoryHandlers } from "./handlers.ts";
-import { CATEGORIES, type CategoryDoc, isTombstone, nameOf } from "./model.ts";
+import { CATEGORIES, type Categories, type CategoryDoc, isTombstone, nameOf } from "./model.ts";
 
-export async function createCategoryService(deps: Deps, peers: CategoryPeers): Promise<ServiceModule> {
+/** What the handlers, saga and workers work with. */
+export interface CategoryContext extends Deps, PeersOf<"category"> {
+  readonly categories: Categories;
+  readonly expiry: Expiry;
+  readonly keys: Keys;
+  readonly names: NameSearch<CategoryDoc>;
+}
+
+export async function createCategoryService(deps: Deps, peers: PeersOf<"category">): Promise<ServiceModule> {
   const { store } = deps;
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
   const categories = withCaller(
@@ -27,7 +34,7 @@ export async function createCategoryService(deps: Deps, peers: CategoryPeers): P
     {
       name: "category.recovery",
       everyMs: 2_000,
-      list: (batch, callContext) => categories.list({ ...batch, where: { pending: true } }, callContext),
+      records: categories,
       advance: ({ _id }, callContext) => advanceDeletion(context, _id, callContext),
     },
     context,

@@ -16,7 +16,6 @@ import { DomainError } from "../records/errors.ts";
 import { maxPageSize, readPage, type Source } from "../records/page.ts";
 import { fromPetStatus, storedId, storedIds, toPetStatus } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
-import type { InventoryContext } from "./context.ts";
 import { type InventoryDoc, type InventoryView, input, toInventoryItem } from "./model.ts";
 import {
   highestOrder,
@@ -29,6 +28,7 @@ import {
   setListing,
   update,
 } from "./rules.ts";
+import type { InventoryContext } from "./service.ts";
 
 /** What the map of reservations can hold. */
 const TAG = /^[\w-]+$/;

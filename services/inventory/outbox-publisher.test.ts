@@ -8,8 +8,8 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { recordedTracing } from "../../packages/trace/fixtures/recorded.ts";
+import type { PeersOf } from "../peers.ts";
 import { startTestService, type TestService, testClock } from "../records/fixtures/service.ts";
-import type { InventoryPeers } from "./context.ts";
 import { INVENTORY } from "./model.ts";
 import { createPublisher } from "./outbox-publisher.ts";
 import { createInventoryService } from "./service.ts";
@@ -50,7 +50,7 @@ beforeEach(async () => {
   writing = { now: 0, most: 0 };
   service = await startTestService((deps) => {
     store = deps.store;
-    return createInventoryService({ ...deps, store: counted(store) }, { pets } as unknown as InventoryPeers);
+    return createInventoryService({ ...deps, store: counted(store) }, { pets } as unknown as PeersOf<"inventory">);
   });
 });
 /** The same store, which notes how many changes it is asked for at the same time. */

@@ -1,6 +1,6 @@
 /**
- * Publishes each pet's status, which follows from its stock, to Pet. The entry is its own outbox (`pending`). A write
- * notifies the publisher, which normally publishes at once; the worker publishes what a crash, a failure or a full queue
+ * Changes entries, and publishes each pet's status, which follows from its stock, to Pet. The entry is its own outbox
+ * (`pending`). A change is normally published at once; the worker publishes what a crash, a failure or a full queue
  * has left in the outbox. While Pet is slow, several changes of one pet are merged into one, and one call carries many
  * pets.
  *
@@ -9,15 +9,16 @@
  */
 import type { Client } from "@connectrpc/connect";
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
+import type { Decide } from "@petstore/store/port";
 import type { TraceContext } from "@petstore/trace/context";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../records/deps.ts";
 import type { Worker } from "../records/module.ts";
 import { fromPetStatus, toPetStatus, traceOf } from "../records/record.ts";
-import { recoveryWorker } from "../records/recovery-worker.ts";
-import { tracedWork } from "../records/traced-work.ts";
+import { recoveryWorker, tracedWork } from "../records/recovery-worker.ts";
+import type { HighestOrder } from "./highest-order.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
-import { markPublished, overtakeStatus } from "./rules.ts";
+import { markPublished, type OperationResult, onceCleared, overtakeStatus } from "./rules.ts";
 
 /** Most pets in one call. */
 const MAX_BATCH = 100;
@@ -30,6 +31,7 @@ const MAX_PUBLISHED = 10_000;
 
 interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "failpoint" | "tracing"> {
   readonly entries: Entries;
+  readonly highestOrder: Pick<HighestOrder, "note">;
   readonly pets: Client<typeof PetInternalService>;
 }
 
@@ -40,6 +42,13 @@ interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "fail
 type Published = Pick<InventoryDoc, "_id" | "status" | "statusRev">;
 
 export interface Publisher {
+  /** Changes an entry. If it then has a status to publish, it is notified; the answer does not wait for Pet. */
+  change<R extends Pick<OperationResult, "entry">>(
+    id: number,
+    decide: Decide<InventoryDoc, R>,
+    failpoint: `inventory.${string}`,
+    callContext: CallContext,
+  ): Promise<R>;
   /**
    * Publishes the entry's status soon. Returns at once and never throws. Of several waiting statuses of one pet, only the
    * newest is sent.
@@ -60,7 +69,7 @@ interface Publication {
 type Publications = Map<number, Publication>;
 
 export function createPublisher(context: PublisherContext): Publisher {
-  const { clock, log, failpoint, entries, pets } = context;
+  const { clock, log, failpoint, entries, highestOrder, pets } = context;
   const waiting: Publications = new Map();
   const underWay: Publications = new Map();
   /** The revisions of the statuses that Pet has stored, by pet id. */
@@ -153,7 +162,7 @@ export function createPublisher(context: PublisherContext): Publisher {
       name: "inventory.outbox",
       everyMs: 1_000,
       concurrency: MAX_BATCH,
-      list: (batch, callContext) => entries.list({ ...batch, where: { pending: true } }, callContext),
+      records: entries,
       async advance(entry, callContext) {
         await publish(entry, traceOf(entry));
         await entries.update(entry._id, markPublished(published.get(entry._id)), callContext);
@@ -162,13 +171,21 @@ export function createPublisher(context: PublisherContext): Publisher {
     // What it publishes belongs to the trace of the change.
     { ...context, tracing: undefined },
   );
+  const notify: Publisher["notify"] = (entry, changedBy) => {
+    if (waiting.size >= MAX_WAITING) return;
+    publish(entry, changedBy).catch((err) =>
+      log.debug({ err, petId: entry._id }, "left a status for the worker to publish"),
+    );
+  };
   return {
-    notify(entry, changedBy) {
-      if (waiting.size >= MAX_WAITING) return;
-      publish(entry, changedBy).catch((err) =>
-        log.debug({ err, petId: entry._id }, "left a status for the worker to publish"),
-      );
+    async change(id, decide, failpointName, callContext) {
+      const result = await entries.update(id, onceCleared(decide, published.get(id)), callContext);
+      await failpoint(failpointName);
+      if (result.entry) highestOrder.note(result.entry);
+      if (result.entry?.pending) notify(result.entry, callContext.trace);
+      return result;
     },
+    notify,
     publishedRev: (petId) => published.get(petId),
     worker: {
       ...recovery,

@@ -5,8 +5,8 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import { startTestService, type TestService, testClock } from "../records/fixtures/service.ts";
-import type { InventoryPeers } from "./context.ts";
 import { createInventoryService } from "./service.ts";
 
 const { OPEN, COMPLETE, ENDED } = OrderState;
@@ -36,7 +36,7 @@ beforeEach(async () => {
     },
   };
   const pets = { applyStatuses: async () => ({ petId: [] }) };
-  const peers = { pets, orders } as unknown as InventoryPeers;
+  const peers = { pets, orders } as unknown as PeersOf<"inventory">;
   const slow = (store: Store): Store => ({
     ...store,
     async collection(schema) {

@@ -10,11 +10,10 @@ import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import { readTraceparent } from "@petstore/trace/context";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { Worker } from "../records/module.ts";
-import { inTurn } from "../records/recovery-worker.ts";
-import { tracedWork } from "../records/traced-work.ts";
-import type { InventoryContext } from "./context.ts";
-import { valueFor } from "./order-map.ts";
+import { inTurn, tracedWork } from "../records/recovery-worker.ts";
+import { valueFor } from "./model.ts";
 import { type Reservation, reservationsIn } from "./rules.ts";
+import type { InventoryContext } from "./service.ts";
 
 const NAME = "inventory.reservations";
 /** Longer than a create may take, in milliseconds. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Status } from "../records/record.ts";
 import { fresh, held, listedAs, made, on, outcome, reserve, retired, sold, stocked, TAG } from "./fixtures/entries.ts";
-import { sizeOf } from "./order-map.ts";
+import { sizeOf } from "./model.ts";
 import {
   commit,
   highestOrder,

@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DomainError } from "../records/errors.ts";
 import type { Status } from "../records/record.ts";
-import { INVENTORY, type InventoryDoc } from "./model.ts";
-import { ordersIn, sizeOf, valueFor } from "./order-map.ts";
+import { INVENTORY, type InventoryDoc, ordersIn, sizeOf, valueFor } from "./model.ts";
 import {
   commit,
   MAX_UNITS,

@@ -3,8 +3,19 @@
 import { type Decision, keep, put } from "@petstore/store/port";
 import { DomainError } from "../records/errors.ts";
 import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../records/record.ts";
-import { type InventoryChange, type InventoryDoc, type OperationOutcome, toInventoryItem } from "./model.ts";
-import { entriesIn, highest, lastIn, NO_ORDERS, valueFor, withOrder, withoutOrder } from "./order-map.ts";
+import {
+  entriesIn,
+  highest,
+  type InventoryChange,
+  type InventoryDoc,
+  lastIn,
+  NO_ORDERS,
+  type OperationOutcome,
+  toInventoryItem,
+  valueFor,
+  withOrder,
+  withoutOrder,
+} from "./model.ts";
 
 type Rule<R> = (doc: InventoryDoc | undefined, rev: number) => Decision<InventoryDoc, R>;
 

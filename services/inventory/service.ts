@@ -1,30 +1,36 @@
 /** Puts the inventory service together. */
+import type { CallContext } from "@petstore/rpc/call";
+import type { PeersOf } from "../peers.ts";
 import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
-import { keepingOf } from "../records/keeping.ts";
+import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
 import type { ServiceModule } from "../records/module.ts";
-import type { InventoryContext, InventoryPeers } from "./context.ts";
 import { createInventoryHandlers } from "./handlers.ts";
-import { createHighestOrder, MARKS } from "./highest-order.ts";
-import { INVENTORY, isTombstone } from "./model.ts";
-import { createPublisher } from "./outbox-publisher.ts";
+import { createHighestOrder, type HighestOrder, MARKS } from "./highest-order.ts";
+import { type Entries, INVENTORY, isTombstone, type OperationOutcome } from "./model.ts";
+import { createPublisher, type Publisher } from "./outbox-publisher.ts";
 import { createReservationsWorker } from "./resolve-reservations.ts";
-import { commit, onceCleared, release } from "./rules.ts";
+import { commit, release } from "./rules.ts";
 
-export async function createInventoryService(deps: Deps, peers: InventoryPeers): Promise<ServiceModule> {
+/** What the handlers and workers work with. */
+export interface InventoryContext extends Deps, PeersOf<"inventory"> {
+  readonly entries: Entries;
+  readonly expiry: Expiry;
+  readonly highestOrder: HighestOrder;
+  readonly change: Publisher["change"];
+  /** Turns an order's reservation into a sale. */
+  commitOrder(id: number, order: number, units: number, callContext: CallContext): Promise<OperationOutcome>;
+  /** Returns an order's reservation to the stock. */
+  releaseOrder(id: number, order: number, callContext: CallContext): Promise<unknown>;
+}
+
+export async function createInventoryService(deps: Deps, peers: PeersOf<"inventory">): Promise<ServiceModule> {
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
   const entries = withExpiry(await deps.store.collection(INVENTORY), isTombstone, expiry);
-  const publisher = createPublisher({ ...deps, ...peers, entries });
   const highestOrder = createHighestOrder(await deps.store.collection(MARKS), deps);
+  const publisher = createPublisher({ ...deps, ...peers, entries, highestOrder });
+  const { change } = publisher;
 
-  const change: InventoryContext["change"] = async (id, decide, failpoint, callContext) => {
-    const result = await entries.update(id, onceCleared(decide, publisher.publishedRev(id)), callContext);
-    await deps.failpoint(failpoint);
-    if (result.entry) highestOrder.note(result.entry);
-    if (result.entry?.pending) publisher.notify(result.entry, callContext.trace);
-    return result;
-  };
   const commitOrder: InventoryContext["commitOrder"] = async (id, order, units, callContext) => {
     const result = await change(id, commit(order, units), "inventory.committed", callContext);
     const { outcome, lostReservation } = result;
@@ -35,7 +41,7 @@ export async function createInventoryService(deps: Deps, peers: InventoryPeers):
   const releaseOrder: InventoryContext["releaseOrder"] = (id, order, callContext) =>
     change(id, release(order), "inventory.released", callContext);
 
-  const context = { ...deps, ...peers, entries, expiry, publisher, highestOrder, change, commitOrder, releaseOrder };
+  const context = { ...deps, ...peers, entries, expiry, highestOrder, change, commitOrder, releaseOrder };
   const reservations = createReservationsWorker(context);
   const { workers, countable } = keepingOf("inventory", entries, context);
   return {

@@ -17,13 +17,10 @@ import {
 import { maxPageSize, readPage, type Source } from "../records/page.ts";
 import { storedId, storedIds } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
-import { releaseUnits } from "./cancel-order.ts";
-import { commitUnits } from "./complete-order.ts";
-import type { OrderContext } from "./context.ts";
-import { createKnownOrders } from "./known-orders.ts";
 import { input, type OrderDoc, type OrderView, orderOf, toOrder } from "./model.ts";
-import { placeOrder } from "./place-order.ts";
 import { asPlaced, cancel, insertAborted, orderNotFound, update } from "./rules.ts";
+import { commitUnits, createKnownOrders, placeOrder, releaseUnits } from "./saga.ts";
+import type { OrderContext } from "./service.ts";
 
 /** Time limit for placing an order, in milliseconds: well below the age at which Inventory asks about its reservation. */
 const PLACING_TIMEOUT_MS = 3_000;

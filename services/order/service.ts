@@ -1,15 +1,21 @@
 /** Puts the order service together. */
+import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, withExpiry } from "../records/expiry.ts";
-import { createKeys } from "../records/idempotency-keys.ts";
-import { keepingOf } from "../records/keeping.ts";
+import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
+import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { ServiceModule } from "../records/module.ts";
-import type { OrderContext, OrderPeers } from "./context.ts";
 import { createOrderHandlers } from "./handlers.ts";
-import { isTombstone, ORDERS } from "./model.ts";
+import { isTombstone, ORDERS, type Orders } from "./model.ts";
 
-export async function createOrderService(deps: Deps, peers: OrderPeers): Promise<ServiceModule> {
+/** What the handlers and saga work with. */
+export interface OrderContext extends Deps, PeersOf<"order"> {
+  readonly orders: Orders;
+  readonly expiry: Expiry;
+  readonly keys: Keys;
+}
+
+export async function createOrderService(deps: Deps, peers: PeersOf<"order">): Promise<ServiceModule> {
   const { store } = deps;
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
   const orders = withExpiry(await store.collection(ORDERS), isTombstone, expiry);

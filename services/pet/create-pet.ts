@@ -4,9 +4,12 @@ import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_
 import { accepted, type Resolved, refused } from "../records/idempotency-keys.ts";
 import { onBehalfOf } from "../records/on-behalf.ts";
 import { documentAfter, toPetStatus } from "../records/record.ts";
-import { MAX_STEPS, type PetContext, toNumberedStatus, unfinished } from "./context.ts";
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
-import { abort, activate, insert, insertAborted, refusalError } from "./rules.ts";
+import { abort, activate, insert, insertAborted, refusalError, toNumberedStatus, unfinished } from "./rules.ts";
+import type { PetContext } from "./service.ts";
+
+/** Most steps that one call takes in a saga; the rest is left to the recovery worker or to later calls. */
+export const MAX_STEPS = 4;
 
 /** Why pets can't join the category now, if they can't. Called before anything is written: a refusal leaves nothing. */
 export async function checkCategory(

@@ -14,7 +14,7 @@ import {
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import type { Deps } from "../records/deps.ts";
 import { createExpiry, removeExpired } from "../records/expiry.ts";
-import { isDeletionUnderWay } from "./advance-intent.ts";
+import { isDeletionUnderWay } from "./change-pet.ts";
 import type { DeletionGuards, PetDoc, Pets } from "./model.ts";
 
 /** How long a write waits for a category whose deletion is undecided. */

@@ -18,8 +18,7 @@ import { readNamedPage } from "../records/named-page.ts";
 import { maxPageSize, type Source } from "../records/page.ts";
 import { fromPetStatus, storedId, storedIds, toPetStatus } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
-import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./advance-intent.ts";
-import { type PetContext, unfinished } from "./context.ts";
+import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./change-pet.ts";
 import { advanceCreation, checkCategory, writePet } from "./create-pet.ts";
 import { changeOf, type IntentEnd, type PetDoc, type PetView, paramsOf, petOf, toPet } from "./model.ts";
 import {
@@ -30,7 +29,9 @@ import {
   type CategoryCheck,
   petNotFound,
   refusalError,
+  unfinished,
 } from "./rules.ts";
+import type { PetContext } from "./service.ts";
 
 /** A write that meets unfinished intents of other writes gives up this long before its deadline, in milliseconds. */
 const MARGIN_MS = 100;

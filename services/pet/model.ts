@@ -35,7 +35,7 @@ const input = members(
 const viewSchema = s.object({ facts: factsSchema, categoryId: s.int, status: statusSchema, version: s.int });
 export type PetView = Infer<typeof viewSchema>;
 
-/** A change of a pet in which other services take part: stored first, then carried out (`advance-intent.ts`). */
+/** A change of a pet in which other services take part: stored first, then carried out (`change-pet.ts`). */
 const intentSchema = s.object({
   /** Identifies the operation at Inventory. */
   op: s.int,

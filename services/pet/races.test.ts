@@ -7,9 +7,9 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import type { Deps } from "../records/deps.ts";
 import { failure, startTestService, type TestService } from "../records/fixtures/service.ts";
-import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 
 const free = () => ({
@@ -45,7 +45,7 @@ const peers = {
       return { outcome: Outcome.OK, stock: { status: listing, statusRev: ++world.rev } };
     },
   },
-} as unknown as PetPeers;
+} as unknown as PeersOf<"pet">;
 
 /** A store whose updates, and whose list of those that are joining, come when the test says. */
 const slowStore = (store: Store): Store => ({

@@ -1,8 +1,16 @@
 /** State transitions of a pet. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
+import type { StockStatus } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { DomainError } from "../records/errors.ts";
-import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../records/record.ts";
+import {
+  checkPreconditions,
+  FORMAT,
+  fromPetStatus,
+  type Preconditions,
+  type Status,
+  succeed,
+} from "../records/record.ts";
 import {
   type Intent,
   NO_FACTS,
@@ -22,6 +30,9 @@ export interface NumberedStatus {
   readonly status: Status;
   readonly statusRev: number;
 }
+
+export const toNumberedStatus = (stock: StockStatus | undefined): NumberedStatus | undefined =>
+  stock && { status: fromPetStatus(stock.status), statusRev: Number(stock.statusRev) };
 
 /** Result of checking the category that a pet is to move to: it exists, or why the pet can't join it. */
 export type CategoryCheck = "exists" | PetRefusal;
@@ -46,6 +57,12 @@ const messages: Record<PetRefusal, string> = {
 };
 export const refusalError = (refusal: PetRefusal) =>
   new DomainError(refusal, messages[refusal], refusal === "CATEGORY_NOT_FOUND" ? { path: "pet.category_id" } : {});
+
+export const unfinished = () =>
+  new DomainError(
+    "UNAVAILABLE",
+    "The write could not be finished now; it may still take effect. Read the pet, or try again.",
+  );
 
 /** The status, if it is newer than that of the pet. */
 const newer = (doc: PetDoc, stock: NumberedStatus | undefined): Partial<NumberedStatus> =>

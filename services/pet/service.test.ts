@@ -7,10 +7,10 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { PeersOf } from "../peers.ts";
 import { withReads } from "../records/fixtures/reads.ts";
 import { failure, startTestService, type TestService, testClock } from "../records/fixtures/service.ts";
 import { typeName, watching } from "../records/fixtures/watching.ts";
-import type { PetPeers } from "./context.ts";
 import { createPetService } from "./service.ts";
 
 /** Peers that answer what a test says, and remember what they were asked. */
@@ -37,7 +37,7 @@ const fakes = {
       ask("setListing", () => ({ outcome: peers.outcome, stock: stock(listing) })),
     retire: () => ask("retire", () => ({ outcome: peers.outcome })),
   },
-} as unknown as PetPeers;
+} as unknown as PeersOf<"pet">;
 
 let service: TestService;
 beforeEach(async () => {

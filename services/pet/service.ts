@@ -1,22 +1,30 @@
 /** Puts the pet service together. */
+import type { PeersOf } from "../peers.ts";
 import { listPending } from "../records/census.ts";
 import type { Deps } from "../records/deps.ts";
-import { createExpiry, expiryWorker, withExpiry } from "../records/expiry.ts";
-import { createNameSearch, MARKS, withFoldedName } from "../records/folded-names.ts";
-import { createKeys } from "../records/idempotency-keys.ts";
-import { keepingOf } from "../records/keeping.ts";
+import { createExpiry, type Expiry, expiryWorker, keepingOf, withExpiry } from "../records/expiry.ts";
+import { createNameSearch, MARKS, type NameSearch, withFoldedName } from "../records/folded-names.ts";
+import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { ServiceModule } from "../records/module.ts";
 import { withCaller } from "../records/on-behalf.ts";
 import { recoveryWorker } from "../records/recovery-worker.ts";
-import { advanceIntent, finishDeletion } from "./advance-intent.ts";
-import type { PetContext, PetPeers } from "./context.ts";
+import { advanceIntent, finishDeletion } from "./change-pet.ts";
 import { advanceCreation } from "./create-pet.ts";
-import { createDeletionGuard } from "./deletion-guard.ts";
+import { createDeletionGuard, type DeletionGuard } from "./deletion-guard.ts";
 import { createPetHandlers } from "./handlers.ts";
-import { DELETION_GUARDS, isTombstone, nameOf, PETS, type PetDoc } from "./model.ts";
+import { DELETION_GUARDS, isTombstone, nameOf, PETS, type PetDoc, type Pets } from "./model.ts";
 
-export async function createPetService(deps: Deps, peers: PetPeers): Promise<ServiceModule> {
+/** What the handlers, sagas and workers work with. */
+export interface PetContext extends Deps, PeersOf<"pet"> {
+  readonly pets: Pets;
+  readonly expiry: Expiry;
+  readonly deletionGuard: DeletionGuard;
+  readonly keys: Keys;
+  readonly names: NameSearch<PetDoc>;
+}
+
+export async function createPetService(deps: Deps, peers: PeersOf<"pet">): Promise<ServiceModule> {
   const { store } = deps;
   const expiry = createExpiry(deps.retention.tombstones, deps.clock);
   const pets = withCaller(withExpiry(withFoldedName(await store.collection(PETS), nameOf), isTombstone, expiry));
@@ -35,7 +43,7 @@ export async function createPetService(deps: Deps, peers: PetPeers): Promise<Ser
     {
       name: "pet.recovery",
       everyMs: 2_000,
-      list: (batch, callContext) => pets.list({ ...batch, where: { pending: true } }, callContext),
+      records: pets,
       advance: (pet, callContext) =>
         pet.intent
           ? advanceIntent(context, pet, pet.intent.op, callContext)

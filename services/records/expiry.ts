@@ -3,13 +3,14 @@
  *
  * An index finds values, not ranges, so time is divided into periods (hours, days) that can be looked up one by one.
  */
-
 import { background, type CallContext } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
 import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
 import type { ListPage } from "./census.ts";
 import type { Deps } from "./deps.ts";
-import type { Worker } from "./module.ts";
+import type { NameSearch } from "./folded-names.ts";
+import type { Keys } from "./idempotency-keys.ts";
+import type { ServiceModule, Worker } from "./module.ts";
 import type { Age } from "./retention.ts";
 
 /** How far back to look for what expired while no process ran, as a multiple of the age. */
@@ -135,3 +136,27 @@ export const expiryWorker = (
     return removed;
   },
 });
+
+/** What every kind of record needs beside its own work: what has expired is removed, and what is kept is counted. */
+interface Kept extends Pick<Deps, "clock" | "random" | "retention"> {
+  readonly expiry: Expiry;
+  readonly keys?: Keys;
+  readonly names?: Pick<NameSearch<never>, "worker">;
+}
+
+/** `kind`: what the names of workers begin with, such as "pet". */
+export function keepingOf(
+  kind: string,
+  records: ExpiringDocs & Pick<Collection<never>, "forgetChanges">,
+  { keys, names, ...context }: Kept,
+): Pick<ServiceModule, "workers" | "countable"> {
+  return {
+    workers: [
+      ...(names ? [names.worker] : []),
+      ...(keys ? [expiryWorker(`${kind}.keys`, keys.removeExpired, context)] : []),
+      tombstonesWorker(`${kind}.tombstones`, records, context),
+      changesWorker(`${kind}.changes`, records, context),
+    ],
+    countable: { tombstones: listTombstones(records, context.expiry), ...(keys && { keys: keys.list }) },
+  };
+}

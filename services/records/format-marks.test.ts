@@ -3,8 +3,7 @@ import { type Infer, put, schema } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { emptyData, openMemory } from "../../packages/store/memory/memory.ts";
 import { withFormats } from "./format-marks.ts";
-import { FORMAT_MARKS } from "./format-transitions.ts";
-import type { Formats } from "./formats.ts";
+import { FORMAT_MARKS, type Formats } from "./formats.ts";
 import { documentAfter } from "./record.ts";
 
 const oldSchema = s.object({ _id: s.int, rev: s.int, format: s.literal([2]), price: s.int });

@@ -18,15 +18,20 @@ import {
 } from "@petstore/store/port";
 import type { Deps } from "./deps.ts";
 import {
+  asStored,
   FORMAT_MARKS,
   type FormatMark,
+  type Formats,
+  type Formatted,
   first,
+  type Numbered,
+  oldestFormat,
   passed,
   problemOf,
   raised,
+  translated,
   writtenFormat,
-} from "./format-transitions.ts";
-import { asStored, type Formats, type Formatted, type Numbered, oldestFormat, translated } from "./formats.ts";
+} from "./formats.ts";
 import type { Worker } from "./module.ts";
 import { documentAfter } from "./record.ts";
 import { walk } from "./walk.ts";

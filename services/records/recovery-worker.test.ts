@@ -10,12 +10,14 @@ function setUp(ids: readonly number[], fails: readonly number[] = [], random = (
     {
       name: "test",
       everyMs: 1,
-      list: async ({ after = 0, limit, order }) =>
-        [...unfinished]
-          .sort((a, b) => (order === "asc" ? a - b : b - a))
-          .filter((id) => order === "desc" || id > after)
-          .slice(0, limit)
-          .map((_id) => ({ _id })),
+      records: {
+        list: async ({ after = 0, limit, order }) =>
+          [...unfinished]
+            .sort((a, b) => (order === "asc" ? a - b : b - a))
+            .filter((id) => order === "desc" || id > Number(after))
+            .slice(0, limit)
+            .map((_id) => ({ _id })),
+      },
       advance: async ({ _id }) => {
         visited.push(_id);
         await held;
@@ -55,7 +57,7 @@ test("what waits until its time is up does not use up the time of the rest", asy
     {
       name: "test",
       everyMs: 1,
-      list: async () => Array.from({ length: 12 }, (_, i) => ({ _id: i + 1 })),
+      records: { list: async () => Array.from({ length: 12 }, (_, i) => ({ _id: i + 1 })) },
       advance: async ({ _id }, { deadline }) => {
         if (now >= deadline) throw new Error("too late");
         if (_id > 10) return done.push(_id);
@@ -82,8 +84,10 @@ test("every failure is counted and each kind of it is named, up to a number", as
     {
       name: "test",
       everyMs: 1,
-      list: async ({ order }) =>
-        order === "asc" ? Array.from({ length: 9 }, (_, i) => ({ _id: i + 1 })) : [{ _id: 9 }],
+      records: {
+        list: async ({ order }) =>
+          order === "asc" ? Array.from({ length: 9 }, (_, i) => ({ _id: i + 1 })) : [{ _id: 9 }],
+      },
       advance: ({ _id }) => Promise.reject(_id < 5 ? new Error("a peer is down") : new Error(`${_id} is damaged`)),
     },
     { clock: () => 0, random: () => 0 },

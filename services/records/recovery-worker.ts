@@ -1,9 +1,11 @@
+/** Work that no request waits for: finishing what a crash, a failure or a lost call has left unfinished. */
 import { background, type CallContext } from "@petstore/rpc/call";
+import type { ListQuery } from "@petstore/store/port";
+import type { TraceContext } from "@petstore/trace/context";
 import type { Deps } from "./deps.ts";
 import type { Worker } from "./module.ts";
 import type { PageStart } from "./page.ts";
 import { type Traced, traceOf } from "./record.ts";
-import { tracedWork } from "./traced-work.ts";
 
 /** Documents that a run works on at the same time by default. */
 const CONCURRENCY = 8;
@@ -16,8 +18,9 @@ interface Recovery<T> {
   readonly everyMs: number;
   /** Documents to work on at the same time. */
   readonly concurrency?: number;
-  /** Reads, by an index, documents that have something unfinished. */
-  readonly list: (batch: PageStart, callContext: CallContext) => Promise<readonly T[]>;
+  readonly records: {
+    list(query: ListQuery<{ readonly pending: true }>, callContext: CallContext): Promise<readonly T[]>;
+  };
   /** Advances one document as far as it can go now. */
   readonly advance: (doc: T, callContext: CallContext) => Promise<unknown>;
 }
@@ -27,7 +30,8 @@ interface Recovery<T> {
  * first begins at a random document, so that the replicas of a service do not all work on the same ones.
  */
 export function inTurn<T extends { readonly _id: number }>(
-  list: Recovery<T>["list"],
+  /** Reads, by an index, documents that have something unfinished. */
+  list: (batch: PageStart, callContext: CallContext) => Promise<readonly T[]>,
   deps: Pick<Deps, "clock" | "random">,
 ): (limit: number) => Promise<readonly T[]> {
   /** The last document of the batch before. */
@@ -50,16 +54,45 @@ export function inTurn<T extends { readonly _id: number }>(
   };
 }
 
+export interface LeftBy {
+  /** The trace that goes on with the work. Else it begins one. */
+  readonly of?: TraceContext | undefined;
+  /** Other traces that have left the work, or a part of it. */
+  readonly by?: readonly (TraceContext | undefined)[] | undefined;
+}
+
+/** Does work as a span that leads to whatever has left it to be done; without a span if nothing of that is recorded. */
+export async function tracedWork<R>(
+  { tracing }: Pick<Deps, "tracing">,
+  name: string,
+  { of, by = [] }: LeftBy,
+  callContext: CallContext,
+  work: (callContext: CallContext) => Promise<R>,
+): Promise<R> {
+  if (!tracing) return work(callContext);
+  const links = by.filter((trace) => trace !== undefined);
+  if (!of && links.length === 0) return work(callContext);
+  const span = tracing.start(name, "internal", of, undefined, links);
+  try {
+    return await work({ ...callContext, trace: span.context });
+  } catch (error) {
+    span.fail(error instanceof Error ? error.name : "unknown");
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
 /**
- * A worker that advances unfinished documents, one batch in each run, in turn: those that can't be finished do not keep
+ * A worker that advances pending records, one batch in each run, in turn: those that can't be finished do not keep
  * the others from theirs. A failure does not stop the others; a run with failures rejects at its end, with an error that
  * gives their number and causes.
  */
 export function recoveryWorker<T extends Traced & { readonly _id: number }>(
-  { name, everyMs, concurrency = CONCURRENCY, list, advance }: Recovery<T>,
+  { name, everyMs, concurrency = CONCURRENCY, records, advance }: Recovery<T>,
   deps: Pick<Deps, "clock" | "random" | "tracing">,
 ): Worker {
-  const next = inTurn(list, deps);
+  const next = inTurn<T>((batch, call) => records.list({ ...batch, where: { pending: true } }, call), deps);
   return {
     name,
     everyMs,

@@ -1,6 +1,5 @@
 /** Invariants of the stored documents. Violations are sentences. */
-import type { InventoryDoc } from "../../services/inventory/model.ts";
-import { ordersIn, valueFor } from "../../services/inventory/order-map.ts";
+import { type InventoryDoc, ordersIn, valueFor } from "../../services/inventory/model.ts";
 import type { CollectionName, State } from "./state.ts";
 
 type Violation = string | false | undefined;

@@ -2,8 +2,7 @@
  * Watches every stored write and every answer, and reports contradictions between them. A write is recognized by the mark that
  * it leaves in its record.
  */
-import type { InventoryDoc } from "../../services/inventory/model.ts";
-import { valueFor } from "../../services/inventory/order-map.ts";
+import { type InventoryDoc, valueFor } from "../../services/inventory/model.ts";
 import type { Stored } from "../simulation/disk.ts";
 import { type Kind, kindOf, type Operation } from "../workload/operations.ts";
 import type { Outcome } from "../workload/perform.ts";

@@ -16,7 +16,7 @@ import { promisify } from "node:util";
 import { put } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { FORMAT_MARKS } from "../../services/records/format-transitions.ts";
+import { FORMAT_MARKS } from "../../services/records/formats.ts";
 import { FORMAT } from "../../services/records/record.ts";
 import { type Launched, launch, procMissing } from "../harness/launched.ts";
 import { mongodbMissing, openPlace } from "../harness/mongodb.ts";

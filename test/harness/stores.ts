@@ -9,8 +9,7 @@ import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/po
 import { pino } from "pino";
 import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
-import { INVENTORY } from "../../services/inventory/model.ts";
-import { ordersIn } from "../../services/inventory/order-map.ts";
+import { INVENTORY, ordersIn } from "../../services/inventory/model.ts";
 import { INTERVAL_MS, MIN_AGE_MS } from "../../services/inventory/resolve-reservations.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";

@@ -90,8 +90,8 @@ const rules: Guarded = {
   ],
 };
 
-const placing: Guarded = {
-  file: "services/order/place-order.ts",
+const saga: Guarded = {
+  file: "services/order/saga.ts",
   mutants: [
     {
       guard: "units are held before their order is stored",
@@ -151,24 +151,12 @@ const placing: Guarded = {
       put: "",
       by: "tests",
     },
-  ],
-};
-
-const completing: Guarded = {
-  file: "services/order/complete-order.ts",
-  mutants: [
     {
       guard: "an order whose units could not be sold is not answered as complete",
       find: "if (outcome !== Outcome.OK)",
       put: "if (false)",
       by: "tests",
     },
-  ],
-};
-
-const cancelling: Guarded = {
-  file: "services/order/cancel-order.ts",
-  mutants: [
     {
       guard: "units are back when that is said",
       find: "await inventory.release({ petId: BigInt(petId), orderId: BigInt(id) }, outgoing(clock, callContext));",
@@ -273,4 +261,4 @@ const handlers: Guarded = {
   ],
 };
 
-export const order: readonly Guarded[] = [rules, placing, completing, cancelling, handlers];
+export const order: readonly Guarded[] = [rules, saga, handlers];

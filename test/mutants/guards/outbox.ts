@@ -4,6 +4,12 @@ export const outbox: Guarded = {
   file: "services/inventory/outbox-publisher.ts",
   mutants: [
     {
+      guard: "an entry that is changed tells the highest order that it knows",
+      find: "if (result.entry) highestOrder.note(result.entry);",
+      put: "",
+      by: "tests",
+    },
+    {
       guard: "Pet has stored a status before it leaves the outbox",
       find: "const { petId, kept } = await pets.applyStatuses({ statuses }, outgoing(clock, callContext));",
       put: `for (const { _id, statusRev } of due) remember(_id, statusRev);

@@ -237,8 +237,8 @@ const creation: Guarded = {
   ],
 };
 
-const update: Guarded = {
-  file: "services/pet/update-pet.ts",
+const change: Guarded = {
+  file: "services/pet/change-pet.ts",
   mutants: [
     {
       guard: "a pet that moves looks at the deletion guard when it has claimed its place",
@@ -288,12 +288,6 @@ const update: Guarded = {
       put: "if (false)",
       by: "test/simulation/restored.test.ts",
     },
-  ],
-};
-
-const deletion: Guarded = {
-  file: "services/pet/delete-pet.ts",
-  mutants: [
     {
       guard: "a pet with open orders is not deleted",
       find: 'if (outcome === Outcome.OPEN_ORDERS) return apply(dropIntent(op, "PET_HAS_OPEN_ORDERS"));',
@@ -336,4 +330,4 @@ const handlers: Guarded = {
   ],
 };
 
-export const pet: readonly Guarded[] = [rules, creation, update, deletion, deletionGuard, handlers];
+export const pet: readonly Guarded[] = [rules, creation, change, deletionGuard, handlers];

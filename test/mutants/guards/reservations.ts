@@ -204,15 +204,4 @@ export const highestOrder: readonly Guarded[] = [
       },
     ],
   },
-  {
-    file: "services/inventory/service.ts",
-    mutants: [
-      {
-        guard: "an entry that is changed tells the highest order that it knows",
-        find: "if (result.entry) highestOrder.note(result.entry);",
-        put: "",
-        by: "tests",
-      },
-    ],
-  },
 ];

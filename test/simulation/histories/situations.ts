@@ -1,5 +1,5 @@
 /** What histories have to come to. Most of it is noticed by what is stored. */
-import { entriesIn } from "../../../services/inventory/order-map.ts";
+import { entriesIn } from "../../../services/inventory/model.ts";
 import type { Stored } from "../disk.ts";
 
 export const situations = [

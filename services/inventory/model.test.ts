@@ -1,16 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  HELD_MAP,
-  highest,
-  lastIn,
-  NO_ORDERS,
-  ordersIn,
-  sizeOf,
-  valueFor,
-  withOrder,
-  withoutOrder,
-} from "./order-map.ts";
+import { HELD_MAP, highest, lastIn, NO_ORDERS, ordersIn, sizeOf, valueFor, withOrder, withoutOrder } from "./model.ts";
 
 // Numbers of which one is the beginning or the end of another, and numbers as high as an id can be.
 const order = fc.oneof(fc.integer({ min: 1, max: 120 }), fc.constantFrom(2 ** 53 - 1, 2 ** 53 - 2));

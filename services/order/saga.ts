@@ -1,16 +1,15 @@
 /**
- * Placing an order: reserve its units at Inventory, then store it. A crash in between leaves a reservation of no order, which
- * Inventory asks about later: the order is then stored as ABORTED, so that it never comes to be.
+ * The saga of an order. Placing it: reserve its units at Inventory, then store it. A crash in between leaves a reservation of
+ * no order, which Inventory asks about later: the order is then stored as ABORTED, so that it never comes to be. Completing or
+ * cancelling it: store it as COMPLETE or CANCELLED, then Inventory turns its reservation into a sale, or takes its units back.
  */
-import { type CallContext, outgoing } from "@petstore/rpc/call";
+import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
 import { type Attempt, abandoned, accepted, type Resolved, refused } from "../records/idempotency-keys.ts";
-import { releaseUnits } from "./cancel-order.ts";
-import { commitUnits } from "./complete-order.ts";
-import type { OrderContext } from "./context.ts";
 import { NO_PET, type OrderDoc, type OrderParams, type OrderRefusal } from "./model.ts";
 import { asPlaced, insert, insertAborted, type PlacedOrder, refusalError, unfinished } from "./rules.ts";
+import type { OrderContext } from "./service.ts";
 
 const refusals: Partial<Record<Outcome, OrderRefusal>> = {
   [Outcome.NOT_FOUND]: "PET_NOT_FOUND",
@@ -75,4 +74,56 @@ async function reserveUnits(
   // This version doesn't know the outcome, so it decides nothing.
   if (!refusal) throw unfinished();
   return { refusal };
+}
+
+/** Turns the reservation into a sale. Must succeed before it is answered that the order is complete. Can be repeated. */
+export async function commitUnits(
+  { clock, failpoint, inventory }: OrderContext,
+  { id, petId, quantity = 1 }: PlacedOrder,
+  callContext: CallContext,
+): Promise<void> {
+  if (petId === undefined) return;
+  const sale = { petId: BigInt(petId), orderId: BigInt(id), quantity };
+  await failpoint("order.complete");
+  const { outcome } = await inventory.commit(sale, outgoing(clock, callContext));
+  await failpoint("order.committed-stock");
+  if (outcome !== Outcome.OK)
+    throw unfinished(
+      `The inventory of pet ${petId} does not know this order and has too few units for it: restock it.`,
+    );
+}
+
+/** Gives the units back. Must succeed before it is answered that the order is gone. Can be repeated. */
+export async function releaseUnits(
+  { clock, failpoint, inventory }: OrderContext,
+  { id, petId }: PlacedOrder,
+  callContext: CallContext,
+): Promise<void> {
+  if (petId === undefined) return;
+  await failpoint("order.ended");
+  await inventory.release({ petId: BigInt(petId), orderId: BigInt(id) }, outgoing(clock, callContext));
+  await failpoint("order.released-stock");
+}
+
+/** An order without a pet can do without Inventory, so it waits no longer to know its highest order. In milliseconds. */
+const KNOWN_ORDERS_TIMEOUT_MS = 1_000;
+
+/**
+ * Which orders Inventory knows, asked before a process gives its first id: the counter of ids may be older, as after Order was
+ * restored from an older copy, and whoever remembers an id must not see another order under it. Resolves to the highest of
+ * them. While Inventory does not answer: to undefined, and it is asked again.
+ */
+export function createKnownOrders(context: Pick<OrderContext, "clock" | "random" | "inventory">) {
+  const { clock, inventory } = context;
+  let highest: number | undefined;
+  return async (): Promise<number | undefined> => {
+    if (highest !== undefined) return highest;
+    const call = { ...background(context, "known-orders"), deadline: clock() + KNOWN_ORDERS_TIMEOUT_MS };
+    try {
+      highest = Number((await inventory.getHighestOrder({}, outgoing(clock, call))).orderId);
+    } catch {
+      // Tags keep the units of two orders of one id apart, and an entry that knows the id fences it.
+    }
+    return highest;
+  };
 }
