@@ -1,0 +1,87 @@
+/** Through which of our files one request passes, and whether docs/architecture.md tells it as it is. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LAUNCHED } from "@petstore/runtime/lifecycle";
+import { beforeAll, expect, test } from "vitest";
+import { freePorts } from "../harness/instances.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const ORDERS = 30;
+
+/** Begins to count calls, and answers the next message with the files of which a function was called for each order. */
+const COUNT = `import { Session } from "node:inspector";
+  const session = new Session();
+  session.connect();
+  session.post("Profiler.enable");
+  process.on("message", ({ type }) => {
+    if (type === "count") {
+      session.post("Profiler.startPreciseCoverage", { callCount: true }, () => process.send({ type: "counting" }));
+    }
+    if (type !== "tell") return;
+    session.post("Profiler.takePreciseCoverage", (_, { result }) => {
+      const called = result.filter(({ functions }) => functions.some(({ ranges: [all] }) => all.count >= ${ORDERS}));
+      process.send({ type: "files", files: called.map(({ url }) => url) });
+    });
+  });`;
+
+let files: string[] = [];
+
+beforeAll(async () => {
+  await using stack = new AsyncDisposableStack();
+  const dir = await mkdtemp(join(tmpdir(), "one-request-"));
+  stack.defer(() => rm(dir, { recursive: true }));
+  const script = `data:text/javascript,${encodeURIComponent(COUNT)}`;
+  const child = spawn(process.execPath, ["--import", script, "launcher/main.ts", "--single-process"], {
+    cwd: ROOT,
+    env: { DATA_DIR: dir, PORT_BASE: `${await freePorts()}`, [LAUNCHED]: "1" },
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const ended = once(child, "exit");
+  stack.defer(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  const told = async (type: string): Promise<{ url: string; files: string[] }> => {
+    for (;;) {
+      const [message] = await once(child, "message");
+      if (message.type === type) return message;
+    }
+  };
+  const { url } = await told("ready");
+  const create = async (path: string, body: object) => {
+    const answer = await fetch(url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    expect(answer.status).toBe(201);
+  };
+  await create("/categories", { name: "dogs" });
+  for (let id = 1; id <= ORDERS; id++) await create("/pets", { name: "Rex", categoryId: 1 });
+  child.send({ type: "count" });
+  await told("counting");
+  for (let petId = 1; petId <= ORDERS; petId++) await create("/store/orders", { petId });
+  child.send({ type: "tell" });
+  const urls = (await told("files")).files.filter((url) => url.startsWith(`file://${ROOT}/`));
+  files = urls.map((url) => url.slice(`file://${ROOT}/`.length)).filter((path) => !path.startsWith("node_modules/"));
+  child.kill("SIGKILL");
+}, 120_000);
+
+test("an order passes no more of our files than can be read in one go", () => {
+  expect(files.length, `${files.toSorted().join("\n")}\n${files.length} files`).toBeLessThanOrEqual(119);
+});
+
+test("what the page says of its way downwards is where it passes", async () => {
+  const page = await readFile(join(ROOT, "docs/architecture.md"), "utf8");
+  const [, table = ""] = /^## One request, downwards\n(.*?)\n\n[^|\n]/ms.exec(page) ?? [];
+  // Between processes only.
+  const between = /^packages\/rpc\/(client|link)\//;
+  const named = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) =>
+    [...cell.matchAll(/`([^`]+\.ts)`/g)].map(([, path = ""]) => path),
+  );
+  expect(named.length).toBeGreaterThan(8);
+  expect(named.filter((path) => path.includes("/") && !between.test(path) && !files.includes(path))).toEqual([]);
+});
