@@ -102,8 +102,9 @@ type Response = ServerResponse | (ServerResponse & Http2ServerResponse);
 /**
  * Lets the rest of a request go when its answer has been sent. Over HTTP/1.1 it is read and dropped, for a connection that is
  * closed before is reset, and then the caller may lose the answer (RFC 9112, 9.6). HTTP/2 has a frame for it (RFC 9113, 8.1).
+ * A server that has begun to close closes the connection then: Node closes those that rest when it begins, and no others.
  */
-export function dropLeftover(request: IncomingMessage, response: Response) {
+export function dropLeftover(server: FastifyInstance["server"], request: IncomingMessage, response: Response) {
   if ("stream" in response) {
     const { stream } = response;
     stream.once("finish", () => {
@@ -117,7 +118,10 @@ export function dropLeftover(request: IncomingMessage, response: Response) {
     request.unpipe(); // from a reader that may not take any more
     request.resume();
     const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    for (const event of ["end", "close"]) request.once(event, () => clearTimeout(close));
+    request.once("close", () => {
+      clearTimeout(close);
+      if (!server.listening) socket.destroySoon();
+    });
   });
 }
 

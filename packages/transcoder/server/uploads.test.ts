@@ -1,9 +1,10 @@
 /** Streams of requests that are answered once. */
+import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { compileTalk, serviceOf } from "../fixtures/compile.ts";
 import { askHttp2 } from "../fixtures/h2.ts";
 import { serve } from "../fixtures/server.ts";
@@ -246,6 +247,21 @@ describe("an upload", () => {
     const packed = { "content-type": "image/png", "content-encoding": "gzip" };
     expect((await call("/uploads/a", { method: "PUT", body, headers: packed })).status).toBe(415);
   });
+});
+
+test("a server that closes does not wait for the connection of a refused request", async () => {
+  await start({});
+  const socket = connect(server.port, "127.0.0.1");
+  const closed = once(socket, "close");
+  socket.write(
+    "PUT /uploads/abcdefghijk HTTP/1.1\r\nhost: a\r\ncontent-type: image/png\r\ncontent-length: 8\r\n\r\nhalf",
+  );
+  await once(socket, "data");
+  const close = server.app.close();
+  await vi.waitUntil(() => !server.app.server.listening);
+  socket.write("rest");
+  await close;
+  await closed;
 });
 
 test("the document tells of what a body is made of", async () => {
