@@ -1,7 +1,14 @@
 /** Serves annotated Connect services as HTTP/JSON, with OpenAPI. README.md says how. */
-export { type Conflict, conflictsOf, selectServed } from "./contract/conflicts.ts";
 export type { Operation } from "./contract/operation.ts";
-export { operationsOf, type Refusal, type SurveyOptions, surveyOf } from "./contract/operations.ts";
+export {
+  type Conflict,
+  conflictsOf,
+  operationsOf,
+  type Refusal,
+  type SurveyOptions,
+  selectServed,
+  surveyOf,
+} from "./contract/operations.ts";
 export { filesBelow } from "./descriptors.ts";
 export type { DetailJson } from "./errors/details.ts";
 export { createErrorExit, type ErrorOptions, type ErrorRecord } from "./errors/error-exit.ts";

@@ -1,8 +1,7 @@
 /** What can be served of a contract, for `--check`, the start and the log. */
 import type { DescService } from "@bufbuild/protobuf";
-import { selectServed } from "../contract/conflicts.ts";
 import type { Operation } from "../contract/operation.ts";
-import type { SurveyOptions } from "../contract/operations.ts";
+import { type SurveyOptions, selectServed } from "../contract/operations.ts";
 
 export interface Report {
   readonly operations: readonly Operation[];

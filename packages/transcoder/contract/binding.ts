@@ -1,20 +1,30 @@
 /** From one rule of google.api.http on an RPC to an operation. */
-import { type DescField, type DescMessage, type DescService, getOption } from "@bufbuild/protobuf";
+import { METHODS } from "node:http";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
+import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
 import { isInteger } from "../validation/value-rules.ts";
-import { deprecationOf } from "./deprecation.ts";
-import { isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
-import { headersIn } from "./headers.ts";
-import { answersBytes, streamsAnswers } from "./kinds.ts";
-import { linkTo } from "./link.ts";
-import type { Body, Operation } from "./operation.ts";
-import { idOf } from "./operation-ids.ts";
-import { isUpdate, patchedField } from "./patch.ts";
+import { headersIn, isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
+import {
+  answersBytes,
+  type Body,
+  type Deprecation,
+  isUpdate,
+  type Operation,
+  patchedField,
+  streamsAnswers,
+} from "./operation.ts";
 import { shownPath, wildcardNames } from "./shown-path.ts";
 import { streamOf } from "./stream.ts";
-import { parseTemplate } from "./template.ts";
-import { pathOf, verbOf } from "./verb.ts";
+import { linkTo, parseTemplate } from "./template.ts";
 
 /** @throws Error when the rule, or an annotation of the RPC, asks for what can't be served */
 export function operationOf(service: DescService, method: Operation["method"], rule: HttpRule): Operation {
@@ -107,4 +117,53 @@ function named(name: string, fields: readonly DescField[], option: string): Desc
   const field = fields.find((candidate) => candidate.name === name);
   if (!field) throw new Error(`${option} names "${name}", which is no free field`);
   return field;
+}
+
+/** The id of one binding of an RPC, by itself: of several with one verb all have the same. */
+function idOf(method: DescMethod, verb: string, hasMask: boolean): string {
+  const { localName } = method;
+  const [, updated] = /^update([A-Z]\w*)$/.exec(localName) ?? [];
+  if (hasMask && updated) return verb === "PUT" ? `replace${updated}` : localName;
+  const isFirst = !hasOption(method, http) || verb === verbOf(getOption(method, http));
+  return isFirst ? localName : localName + (verb === ANY_VERB ? "Any" : verb.split("-").map(capitalized).join(""));
+}
+
+const capitalized = (word: string): string => word.charAt(0) + word.slice(1).toLowerCase();
+
+/** The verbs that requests come with. CONNECT never comes so far: it asks for a proxy. */
+export const VERBS: readonly string[] = METHODS.filter((verb) => verb !== "CONNECT");
+
+/** In a contract, whatever verb no other rule has. */
+export const ANY_VERB = "*";
+
+/** @throws Error when the rule has none, or one that no request comes with */
+function verbOf({ pattern }: HttpRule): string {
+  if (pattern.case === undefined) throw new Error("its HTTP rule needs a verb with a path");
+  if (pattern.case !== "custom") return pattern.case.toUpperCase();
+  const { kind } = pattern.value;
+  if (kind !== ANY_VERB && !VERBS.includes(kind))
+    throw new Error(`its HTTP rule has the verb "${kind}"; there are *, ${VERBS.join(", ")}`);
+  return kind;
+}
+
+/** @throws Error when the rule has none */
+const pathOf = ({ pattern }: HttpRule): string =>
+  pattern.case === "custom" ? pattern.value.path : (pattern.value ?? "");
+
+/** When an operation ends, as annotated. @throws Error when its dates are none, or in the wrong order */
+function deprecationOf(
+  deprecation: { deprecatedAt: string; sunsetAt: string; successor: string } | undefined,
+  { input }: DescMethod,
+): Deprecation | undefined {
+  if (!deprecation) return undefined;
+  const [deprecatedAt, sunsetAt] = [new Date(deprecation.deprecatedAt), new Date(deprecation.sunsetAt)];
+  if (!(deprecatedAt.getTime() <= sunsetAt.getTime()))
+    throw new Error("it needs a sunset that is not before its deprecation");
+  const successorTemplate = deprecation.successor;
+  return {
+    deprecatedAt,
+    sunsetAt,
+    successorTemplate,
+    successor: successorTemplate ? linkTo(successorTemplate, input) : undefined,
+  };
 }

@@ -2,6 +2,7 @@
 import { type DescField, getOption } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
+import type { HeaderField } from "./operation.ts";
 
 /** The header that the field travels as; empty when it is a member or parameter. */
 export const headerOf = (field: DescField): string => getOption(field, fieldOption).header;
@@ -28,3 +29,35 @@ export const byName = (fields: readonly DescField[], jsonNamesOnly = false): Rea
 /** Says which members of a resource an update changes (AIP-134). Other masks, as those of reads, are not about a resource. */
 export const isUpdateMask = ({ name, fieldKind, message }: DescField): boolean =>
   name === "update_mask" && fieldKind === "message" && message.typeName === FieldMaskSchema.typeName;
+
+/** Names of header fields that mean something here, however a contract spells them. */
+const STANDARD = new Map(
+  ["ETag", "If-Match", "If-None-Match", "Idempotency-Key"].map((name) => [name.toLowerCase(), name]),
+);
+
+/** A name of RFC 9110 (5.1), of no header that says how the message itself is to be read. */
+const IS_OWN =
+  /^(?!(?:connection|content-(?:encoding|length|type)|keep-alive|trailer|transfer-encoding|upgrade)$)[\w!#$%&'*+.^`|~-]+$/i;
+
+/** @throws Error when a field can't be a header */
+export const headersIn = (fields: readonly DescField[]): HeaderField[] =>
+  fields.flatMap((field) => {
+    const name = headerOf(field);
+    if (name === "") return [];
+    if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`${field.name} can't be a header`);
+    if (!IS_OWN.test(name)) throw new Error(`${field.name} can't be the header "${name}"`);
+    return [{ name: STANDARD.get(name.toLowerCase()) ?? name, field }];
+  });
+
+/** Makes something of each key when it is asked for first, and keeps it: reading a descriptor's annotations is slow. */
+export function remembered<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  const known = new WeakMap<K, { readonly value: V }>();
+  return (key) => {
+    let found = known.get(key);
+    if (!found) {
+      found = { value: make(key) };
+      known.set(key, found);
+    }
+    return found.value;
+  };
+}

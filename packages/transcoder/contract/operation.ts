@@ -83,3 +83,46 @@ export interface Operation {
   /** Present where the RPC has no HTTP rule, and is served by its name. */
   readonly unbound?: true;
 }
+
+/** Whether the answer is a stream of messages. */
+export const streamsAnswers = ({ method: { methodKind } }: Pick<Operation, "method">): boolean =>
+  methodKind === "server_streaming" || methodKind === "bidi_streaming";
+
+/** Whether the request's body is a stream of messages. Without a body there is one, made of path and query. */
+export const streamsRequests = ({ method: { methodKind }, body }: Pick<Operation, "method" | "body">): boolean =>
+  (methodKind === "client_streaming" || methodKind === "bidi_streaming") && body !== undefined;
+
+/** Whether a message is one of bytes with their media type, which stand in a body as they are. */
+export const isHttpBody = (desc: DescMessage | undefined): boolean => desc?.typeName === "google.api.HttpBody";
+
+const holdsHttpBody = (field: DescField): boolean => field.fieldKind === "message" && isHttpBody(field.message);
+
+/** Whether the request's body is bytes of any type. */
+export const takesBytes = ({ method, body }: Pick<Operation, "method" | "body">): boolean =>
+  body?.kind === "field" ? holdsHttpBody(body.field) : body !== undefined && isHttpBody(method.input);
+
+/** Whether the answer is bytes, of the type that the service names. */
+export const answersBytes = ({ method, response }: Pick<Operation, "method" | "response">): boolean =>
+  response ? holdsHttpBody(response) : isHttpBody(method.output);
+
+/** A field that holds a message whose members a merge patch names one by one. */
+type Merged = DescField & { readonly fieldKind: "message" };
+
+/** Whether a merge patch merges within the field. Lists, maps and the well-known types are replaced as wholes. */
+export const isMerged = (field: DescField): field is Merged =>
+  field.fieldKind === "message" && !field.message.typeName.startsWith("google.protobuf.") && !isHttpBody(field.message);
+
+/** The field with the resource: that of the body; where the body is the whole request, its only field that can be one. */
+export function patchedField(body: Body | undefined): Merged | undefined {
+  if (body?.kind === "field") return isMerged(body.field) ? body.field : undefined;
+  const candidates = body?.fields.filter(isMerged) ?? [];
+  return candidates.length === 1 ? candidates[0] : undefined;
+}
+
+/**
+ * Whether an operation changes its body's resource, so that an update mask is about it and has a meaning of its own: a PUT without
+ * one changes all of the resource, a PATCH what the merge patch names.
+ */
+export const isUpdate = (verb: string, body: Body | undefined): boolean =>
+  (verb === "PATCH" && patchedField(body) !== undefined) ||
+  (verb === "PUT" && body?.kind === "field" && isMerged(body.field));

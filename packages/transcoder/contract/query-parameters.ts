@@ -2,9 +2,8 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { isTextual } from "../request/text.ts";
 import { type FieldPath, lastOf } from "./field-path.ts";
-import { byName, isOutputOnly } from "./fields.ts";
+import { byName, isOutputOnly, remembered } from "./fields.ts";
 import type { Operation } from "./operation.ts";
-import { remembered } from "./remembered.ts";
 
 /** A parameter of a query. */
 export interface QueryParameter {

@@ -9,9 +9,9 @@
  *
  * "**" need not be the last segment, as http.proto has it: contracts of Google's own have fixed ones behind it.
  */
-import type { DescMessage } from "@bufbuild/protobuf";
-import { type FieldPath, fieldPath } from "./field-path.ts";
-import { ensureVariables } from "./variables.ts";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { isTextual } from "../request/text.ts";
+import { type FieldPath, fieldPath, lastOf } from "./field-path.ts";
 
 /** One part of a path between slashes: fixed text, as it is when decoded, one part of any text ("*"), or any number of parts ("**"). */
 export type Segment = { readonly literal: string } | { readonly wildcard: "*" | "**" };
@@ -120,4 +120,63 @@ function decoded(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** @throws Error, made by `wrong`, that names the variable */
+function ensureVariables(variables: readonly Variable[], wrong: (what: string) => Error): void {
+  const names = new Set<string>();
+  /** What is set so far of each oneof, by its full name within the request. */
+  const chosen = new Map<string, string>();
+  for (const { field: path, isMulti } of variables) {
+    const name = nameOf(path);
+    const { fieldKind, scalar } = lastOf(path);
+    if (names.has(name)) throw wrong(`has {${name}} twice`);
+    names.add(name);
+    if (fieldKind === "list" || fieldKind === "map") throw wrong(`has {${name}}, which must not be repeated`);
+    if (!isTextual(lastOf(path)))
+      throw wrong(`has {${name}}, which must be a scalar, an enum or another value that a text can tell`);
+    if (isMulti && scalar !== ScalarType.STRING)
+      throw wrong(`has {${name}} with several segments, which must be a string`);
+    for (const [i, { oneof }] of path.entries()) {
+      if (!oneof) continue;
+      const [place, choice] = [nameOf([...path.slice(0, i), oneof]), nameOf(path.slice(0, i + 1))];
+      const other = chosen.get(place) ?? choice;
+      if (other !== choice) throw wrong(`fills both ${other} and ${choice} of the oneof ${place}`);
+      chosen.set(place, choice);
+    }
+  }
+}
+
+/** As the contract writes it, such as "book.author.name". */
+const nameOf = (path: readonly Pick<DescField, "name">[]): string => path.map(({ name }) => name).join(".");
+
+/**
+ * Compiles a link such as "/books?isbn={isbn}" to a function that fills it in from a message. Slashes of a value stay slashes
+ * in a variable that has several segments, as in "/v1/{name=shelves/*}".
+ */
+export function linkTo(template: string, message: DescMessage): (from: object) => string {
+  const parts = template.split(/\{([^{}]*)\}/).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const [name = "", segments = ""] = part.split("=");
+    return { field: fieldNamed(name, message), isMulti: /\/|\*\*/.test(segments) };
+  });
+  return (from) =>
+    parts
+      .map((part) => {
+        if (typeof part === "string") return part;
+        const text = addressText((from as Record<string, unknown>)[part.field.localName] ?? "");
+        return part.isMulti ? text.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(text);
+      })
+      .join("");
+}
+
+/** A scalar as it stands in addresses: bytes in base64url (RFC 4648, 5), for a slash would end a part of a path. */
+export const addressText = (value: unknown): string =>
+  value instanceof Uint8Array ? Buffer.from(value).toString("base64url") : String(value);
+
+function fieldNamed(name: string, message: DescMessage): DescField {
+  const field = message.fields.find((candidate) => candidate.name === name);
+  if (!field) throw new Error(`{${name}} is no field of ${message.typeName}`);
+  if (field.fieldKind !== "scalar" || field.oneof) throw new Error(`{${name}} must be a scalar outside a oneof`);
+  return field;
 }

@@ -3,7 +3,7 @@ import { create, createRegistry, type DescFile, type Registry, toBinary, toJson 
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { ConnectError } from "@connectrpc/connect";
-import { WELL_KNOWN_FILES } from "../contract/well-known-files.ts";
+import { WELL_KNOWN_FILES } from "../contract/codec.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 
 /** One detail: `@type`, and the members of the message. */

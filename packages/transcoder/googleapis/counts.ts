@@ -1,7 +1,6 @@
 /** What can be served of many services, as lines of text that are the same for the same contracts. */
 import { type DescService, hasOption } from "@bufbuild/protobuf";
-import { conflictsOf } from "../contract/conflicts.ts";
-import { surveyOf } from "../contract/operations.ts";
+import { conflictsOf, surveyOf } from "../contract/operations.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
 
 /** Where a reason has no more RPCs than this, they are named. */

@@ -2,9 +2,7 @@
 
 import type { DescField } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { streamsRequests, takesBytes } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
-import { patchedField } from "../contract/patch.ts";
+import { type Operation, patchedField, streamsRequests, takesBytes } from "../contract/operation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { BYTES, type Json, type JsonObject } from "./json.ts";
 import { requestContent } from "./message-streams.ts";

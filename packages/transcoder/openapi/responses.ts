@@ -1,7 +1,6 @@
 /** What an operation answers: statuses, headers and bodies. */
 import type { DescField } from "@bufbuild/protobuf";
-import { answersBytes, streamsAnswers } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
+import { answersBytes, type Operation, streamsAnswers } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import { mayBeNull } from "../response/encode.ts";

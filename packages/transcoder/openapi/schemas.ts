@@ -2,10 +2,9 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Codec } from "../contract/codec.ts";
-import { enumNames, isOfItems, NULL_VALUE } from "../contract/enums.ts";
+import { type Codec, enumNames, isOfItems, NULL_VALUE } from "../contract/codec.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
-import { isMerged } from "../contract/patch.ts";
+import { isMerged } from "../contract/operation.ts";
 import { isLong, isNullable } from "../response/encode.ts";
 import { behaviorKeywords } from "./behavior.ts";
 import type { JsonObject } from "./json.ts";

@@ -10,8 +10,7 @@ import {
   TimestampSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import type { Codec } from "../contract/codec.ts";
-import { enumNames, NULL_VALUE } from "../contract/enums.ts";
+import { type Codec, enumNames, NULL_VALUE } from "../contract/codec.ts";
 import { isLong } from "../response/encode.ts";
 import { type Range, rangeOf } from "../validation/range.ts";
 import type { JsonObject } from "./json.ts";

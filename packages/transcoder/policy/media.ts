@@ -2,8 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { MIMEType } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { streamsRequests, takesBytes } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
+import { type Operation, streamsRequests, takesBytes } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { isNamed, parseAccept, weightOf } from "./accept.ts";

@@ -4,9 +4,7 @@ import { clearField, create, equals, isFieldSet, type Message } from "@bufbuild/
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import type { Codec } from "../contract/codec.ts";
 import { assignAt, type FieldPath, heldBy, heldIn, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
-import { takesBytes } from "../contract/kinds.ts";
-import type { Body, Operation } from "../contract/operation.ts";
-import { patchedField } from "../contract/patch.ts";
+import { type Body, type Operation, patchedField, takesBytes } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { bytesReader } from "./bytes.ts";
 import { type Assign, assigner, membersReader, messageReader } from "./decode.ts";

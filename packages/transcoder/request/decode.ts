@@ -1,10 +1,8 @@
 /** From JSON values to messages, strictly by the descriptor. Compiled once per message type. */
 import { create, type DescField, type DescMessage, type Message, setExtension } from "@bufbuild/protobuf";
 import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { Codec } from "../contract/codec.ts";
-import { isOfItems, NULL_VALUE } from "../contract/enums.ts";
+import { type Codec, isOfItems, MOST_NESTED, NULL_VALUE } from "../contract/codec.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
-import { MOST_NESTED } from "../contract/nesting.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { keyRules, valueRules } from "../validation/range.ts";
 import { anyFromJson } from "./any.ts";

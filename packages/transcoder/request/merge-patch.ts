@@ -2,10 +2,8 @@
 import { create, type DescField, type DescMessage, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { assignAt } from "../contract/field-path.ts";
-import { byName } from "../contract/fields.ts";
-import type { Operation } from "../contract/operation.ts";
-import { isMerged } from "../contract/patch.ts";
-import { remembered } from "../contract/remembered.ts";
+import { byName, remembered } from "../contract/fields.ts";
+import { isMerged, type Operation } from "../contract/operation.ts";
 import { isUsed } from "./decode.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { SchemaError } from "./schema-error.ts";

@@ -2,10 +2,9 @@
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
-import { isClamped } from "../contract/fields.ts";
+import { isClamped, remembered } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
-import { remembered } from "../contract/remembered.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { keyRules } from "../validation/range.ts";

@@ -1,8 +1,7 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Codec } from "../contract/codec.ts";
-import { enumNames, fullEnumNames, NULL_VALUE } from "../contract/enums.ts";
+import { type Codec, enumNames, fullEnumNames, NULL_VALUE } from "../contract/codec.ts";
 import { type Range, rangeOf, rangeWords } from "../validation/range.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
 import { SchemaError } from "./schema-error.ts";

@@ -1,4 +1,4 @@
-import { MOST_NESTED } from "../contract/nesting.ts";
+import { MOST_NESTED } from "../contract/codec.ts";
 
 type SchemaErrorCode = "VALIDATION_FAILED" | "UNKNOWN_FIELD" | "MALFORMED_JSON";
 

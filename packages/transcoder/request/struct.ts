@@ -1,7 +1,7 @@
 /** google.protobuf.Struct, Value and ListValue: any JSON as data. */
 import { type DescMessage, fromJson, type Message, type JsonValue as PlainJson } from "@bufbuild/protobuf";
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { MOST_NESTED } from "../contract/nesting.ts";
+import { MOST_NESTED } from "../contract/codec.ts";
 import { excerpt } from "../validation/excerpt.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
 import { SchemaError, tooDeep, under } from "./schema-error.ts";

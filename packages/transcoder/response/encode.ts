@@ -15,10 +15,16 @@ import {
   StructSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import type { Codec } from "../contract/codec.ts";
-import { enumTexts, fullEnumTexts, hasZeroName, isOfItems, NULL_VALUE } from "../contract/enums.ts";
+import {
+  type Codec,
+  enumTexts,
+  fullEnumTexts,
+  hasZeroName,
+  isOfItems,
+  MOST_NESTED,
+  NULL_VALUE,
+} from "../contract/codec.ts";
 import { headerOf } from "../contract/fields.ts";
-import { MOST_NESTED } from "../contract/nesting.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isUnwrapped } from "../request/text.ts";
 import { anyWriter } from "./any.ts";

@@ -2,8 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { finished } from "node:stream/promises";
 import type { FastifyRequest } from "fastify";
-import { answersBytes, streamsAnswers } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
+import { answersBytes, type Operation, streamsAnswers } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, varyByAccept } from "../policy/media.ts";

@@ -3,8 +3,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { Duplex } from "node:stream";
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { selectServed } from "../contract/conflicts.ts";
 import type { Operation } from "../contract/operation.ts";
+import { selectServed } from "../contract/operations.ts";
 import type { ErrorRecord, Failure } from "../errors/error-exit.ts";
 import { type ErrorAnswer, errorForms } from "../errors/forms.ts";
 import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";

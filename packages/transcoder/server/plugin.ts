@@ -1,8 +1,8 @@
 /** The Fastify plugin: annotated services as HTTP/JSON. */
 import type { FastifyInstance } from "fastify";
 import { fastifyPlugin } from "fastify-plugin";
-import { selectServed } from "../contract/conflicts.ts";
 import type { Operation } from "../contract/operation.ts";
+import { selectServed } from "../contract/operations.ts";
 import { filesBelow } from "../descriptors.ts";
 import type { Errors } from "../errors/forms.ts";
 import { openApiDocument } from "../openapi/document.ts";

@@ -1,7 +1,8 @@
 /** Which operation a request asks for: of all whose verb and path it fits the most specific one. */
+
+import { ANY_VERB, VERBS } from "../contract/binding.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isRest, type Segment } from "../contract/template.ts";
-import { ANY_VERB, VERBS } from "../contract/verb.ts";
 
 export interface Router {
   /**

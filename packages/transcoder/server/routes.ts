@@ -2,8 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { streamsAnswers, streamsRequests } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
+import { type Operation, streamsAnswers, streamsRequests } from "../contract/operation.ts";
 import { endOf, successorReader } from "../policy/deprecation.ts";
 import { methodOf } from "../request/head.ts";
 import { prepareValidation } from "../validation/validate.ts";

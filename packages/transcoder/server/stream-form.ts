@@ -2,8 +2,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { FastifyRequest } from "fastify";
 import type { Codec } from "../contract/codec.ts";
-import { answersBytes } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
+import { answersBytes, type Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";

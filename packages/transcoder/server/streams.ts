@@ -4,8 +4,7 @@
 import { PassThrough, Readable } from "node:stream";
 import type { DescMethodStreaming, Message } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { streamsRequests } from "../contract/kinds.ts";
-import type { Operation } from "../contract/operation.ts";
+import { type Operation, streamsRequests } from "../contract/operation.ts";
 import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import type { ResponseHeaders } from "../policy/metadata.ts";
 import { operationFor } from "../request/headers.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { selectServed } from "../contract/conflicts.ts";
+import { selectServed } from "../contract/operations.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
 
 interface ContractCase {
