@@ -10,25 +10,23 @@ export {
   surveyOf,
 } from "./contract/operations.ts";
 export { filesBelow } from "./descriptors.ts";
-export type { DetailJson } from "./errors/details.ts";
-export { createErrorExit, type ErrorOptions, type ErrorRecord } from "./errors/error-exit.ts";
+export { createErrorExit, type ErrorOptions, type ErrorRecord, unexplained } from "./errors/error-exit.ts";
 export {
   type CatalogueErrors,
+  type DetailJson,
   type ErrorAnswer,
   type ErrorDescription,
   type Errors,
   errorBody,
 } from "./errors/forms.ts";
-export { HttpError, UpstreamFailure } from "./errors/http-error.ts";
-export type { Catalogue } from "./errors/reasons.ts";
-export { unexplained } from "./errors/service-errors.ts";
+export { type Catalogue, HttpError, UpstreamFailure } from "./errors/http-error.ts";
 export { type About, openApiDocument } from "./openapi/document.ts";
 export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
 export type { Sources } from "./openapi/sources.ts";
 export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts";
 export type { MetadataOptions } from "./policy/metadata.ts";
-export { splitTarget } from "./request/head.ts";
-export { parseQuery } from "./request/query.ts";
+export { splitTarget } from "./request/http.ts";
+export { parseQuery } from "./request/parameters.ts";
 export { logUnknownValues, type TellUnknown } from "./response/unknown-values.ts";
 export { arrivedTooLate } from "./server/admission.ts";
 export { markArrivals, serverOptions } from "./server/arrival.ts";

@@ -14,18 +14,14 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { ListPetsRequestSchema, PetService, UpdatePetRequestSchema } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { EXACT } from "../../packages/transcoder/contract/codec.ts";
-import { parseAccept, weightOf } from "../../packages/transcoder/policy/accept.ts";
+import { parseTimestamp } from "../../packages/transcoder/contract/well-known.ts";
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
-import { bodyTypesOf, checkContentType } from "../../packages/transcoder/policy/media.ts";
-import { prefersStrict } from "../../packages/transcoder/request/headers.ts";
-import { inputReader } from "../../packages/transcoder/request/input.ts";
+import { bodyTypesOf, checkContentType, parseAccept, weightOf } from "../../packages/transcoder/policy/media.ts";
+import { inputReader, prefersStrict, TIMEOUT_HEADERS, timeoutReader } from "../../packages/transcoder/request/input.ts";
 import { parseJson } from "../../packages/transcoder/request/json.ts";
-import { isWellEncoded } from "../../packages/transcoder/request/path.ts";
-import { formatQuery, parseQuery } from "../../packages/transcoder/request/query.ts";
+import { formatQuery, isWellEncoded, parseQuery } from "../../packages/transcoder/request/parameters.ts";
 import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/request-id.ts";
 import { toInteger } from "../../packages/transcoder/request/scalars.ts";
-import { TIMEOUT_HEADERS, timeoutReader } from "../../packages/transcoder/request/timeout.ts";
-import { parseTimestamp } from "../../packages/transcoder/request/timestamp.ts";
 import { readPage } from "../../services/records/page.ts";
 import { countSteps } from "./step-counter.ts";
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { CONTENT_TYPE, type Form, formFor } from "@petstore/metrics/exposition";
 import { type AdminAnswer, openAdminPort } from "@petstore/rpc/http/admin-port";
-import { splitTarget } from "../request/head.ts";
+import { splitTarget } from "../request/http.ts";
 import type { Settings } from "./flags.ts";
 import { reach } from "./source.ts";
 

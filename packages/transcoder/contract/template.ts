@@ -10,8 +10,8 @@
  * "**" need not be the last segment, as http.proto has it: contracts of Google's own have fixed ones behind it.
  */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { isTextual } from "../request/text.ts";
 import { type FieldPath, fieldPath, lastOf } from "./field-path.ts";
+import { isTextual } from "./well-known.ts";
 
 /** One part of a path between slashes: fixed text, as it is when decoded, one part of any text ("*"), or any number of parts ("**"). */
 export type Segment = { readonly literal: string } | { readonly wildcard: "*" | "**" };

@@ -1,9 +1,12 @@
 /** The forms that an error can have: google.rpc.Status, a problem (RFC 9457), the record of a catalogue, or one's own. */
 import { STATUS_CODES } from "node:http";
-import type { DescFile, Registry } from "@bufbuild/protobuf";
-import type { Code } from "@connectrpc/connect";
+import { create, createRegistry, type DescFile, type Registry, toBinary, toJson } from "@bufbuild/protobuf";
+import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
+import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Code, ConnectError } from "@connectrpc/connect";
+import { WELL_KNOWN_FILES } from "../contract/codec.ts";
+import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
-import { type DetailJson, detailJson, detailTypes } from "./details.ts";
 import { createErrorExit, type ErrorOptions, type ErrorRecord, type Failure } from "./error-exit.ts";
 
 /** What a caller may know of a failure. */
@@ -75,26 +78,15 @@ function ownForm(write: (error: ErrorDescription) => ErrorAnswer, error: ErrorDe
   }
 }
 
-const statusOf = ({ status, headers, code, message, details }: ErrorDescription): ErrorAnswer => ({
-  status,
-  headers,
-  body: JSON.stringify({ code, message, details }),
-  type: JSON_TYPE,
-});
+function statusOf({ status, headers, code, message, details }: ErrorDescription): ErrorAnswer {
+  return { status, headers, type: JSON_TYPE, body: JSON.stringify({ code, message, details }) };
+}
 
-const problemOf = ({ status, headers, code, reason, message, details }: ErrorDescription): ErrorAnswer => ({
-  status,
-  headers,
-  body: JSON.stringify({
-    type: "about:blank",
-    title: STATUS_CODES[status] ?? reason,
-    status,
-    detail: message,
-    code,
-    details,
-  }),
-  type: PROBLEM_TYPE,
-});
+function problemOf({ status, headers, code, reason, message, details }: ErrorDescription): ErrorAnswer {
+  const title = STATUS_CODES[status] ?? reason;
+  const problem = { type: "about:blank", title, status, detail: message, code, details };
+  return { status, headers, type: PROBLEM_TYPE, body: JSON.stringify(problem) };
+}
 
 const recordForm: ErrorForm = ({ record, headers }, asProblem) => ({
   status: record.status,
@@ -107,4 +99,33 @@ export function errorBody({ code, message, status }: ErrorRecord, asProblem: boo
   if (!asProblem) return { type: JSON_TYPE, body: JSON.stringify({ code, message, status }) };
   const problem = { type: "about:blank", title: STATUS_CODES[status] ?? code, detail: message, status, code, message };
   return { type: PROBLEM_TYPE, body: JSON.stringify(problem) };
+}
+
+/** One detail: `@type`, and the members of the message. */
+export type DetailJson = Readonly<Record<string, unknown>>;
+
+/** The types that are written member by member: those of the contract, those of google.rpc, and the well-known ones. */
+export const detailTypes = (files: readonly DescFile[]): Registry => createRegistry(...KNOWN, ...files);
+
+const KNOWN = [...WELL_KNOWN_FILES, file_google_rpc_error_details, ViolationsSchema];
+
+/**
+ * Writes a detail. One of a type that the registry lacks, or that does not hold what its type says, is kept as it came:
+ * `{"@type": "type.googleapis.com/acme.Hint", "value": "CgFh"}`, the bytes in base64.
+ */
+function detailJson(detail: ConnectError["details"][number], registry: Registry): DetailJson {
+  const any = anyOf(detail);
+  try {
+    return toJson(AnySchema, any, { registry }) as DetailJson;
+  } catch {
+    return { "@type": any.typeUrl, value: Buffer.from(any.value).toString("base64") };
+  }
+}
+
+function anyOf(detail: ConnectError["details"][number]): Any {
+  const [type, value] =
+    "desc" in detail
+      ? [detail.desc.typeName, toBinary(detail.desc, create(detail.desc, detail.value))]
+      : [detail.type, detail.value];
+  return create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value });
 }

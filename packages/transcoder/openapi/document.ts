@@ -10,7 +10,7 @@ import { shapeOf } from "../contract/shown-path.ts";
 import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
-import type { TimeoutHeader } from "../request/timeout.ts";
+import type { TimeoutHeader } from "../request/input.ts";
 import { commonHeaders } from "./common.ts";
 import { errorBodies } from "./error-bodies.ts";
 import { errorsOf, type Failure, failuresOf } from "./failures.ts";

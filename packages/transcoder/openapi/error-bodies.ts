@@ -1,8 +1,7 @@
 /** The bodies of errors, in the form that they have: their schemas, examples and media types. */
 import { createErrorExit } from "../errors/error-exit.ts";
 import { errorBody, errorForms } from "../errors/forms.ts";
-import { HttpError } from "../errors/http-error.ts";
-import { codeNamed, type Reason } from "../errors/reasons.ts";
+import { codeNamed, HttpError, type Reason } from "../errors/http-error.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import type { Errors } from "./failures.ts";
 import type { JsonObject } from "./json.ts";

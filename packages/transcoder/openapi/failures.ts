@@ -1,6 +1,6 @@
 /** Which errors an operation can answer with: its own, and those that follow from what it takes. */
 import type { Operation } from "../contract/operation.ts";
-import { codeNamed, type Reason, reasonsOf } from "../errors/reasons.ts";
+import { codeNamed, type Reason, reasonsOf } from "../errors/http-error.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { groupBy } from "./group-by.ts";
 import type { Sources } from "./sources.ts";

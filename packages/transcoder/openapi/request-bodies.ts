@@ -1,5 +1,4 @@
 /** What an operation takes as its body. */
-
 import type { DescField } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { type Operation, patchedField, streamsRequests, takesBytes } from "../contract/operation.ts";

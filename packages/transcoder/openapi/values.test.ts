@@ -1,6 +1,6 @@
 /** What the document says of a date and time, held against what is taken. */
 import { expect, test } from "vitest";
-import { parseTimestamp } from "../request/timestamp.ts";
+import { parseTimestamp } from "../contract/well-known.ts";
 import { nullable, timestampSchema } from "./values.ts";
 
 const pattern = new RegExp(timestampSchema.pattern as string, "u");

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import type { Answer } from "../response/answer.ts";
-import { isWeak, weakTagAdvice } from "./weak-tags.ts";
 
 /** Whether the operation reads one record that has an entity tag, be it by a list, so that a read can be conditional. */
 export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
@@ -69,3 +68,11 @@ function matchesWeakly(tags: EntityTags, etag: string): boolean {
   const strong = isWeak(etag) ? etag.slice("W/".length) : etag;
   return tags === "*" || tags.has(strong) || tags.has(`W/${strong}`);
 }
+
+export const isWeak = (tag: string): boolean => tag.startsWith("W/");
+
+/** What to do when If-Match names these tags and does not hold; undefined if none is weak. */
+export const weakTagAdvice = (tags: Iterable<string>): string | undefined =>
+  [...tags].some(isWeak)
+    ? "A weak tag (W/) never matches here. A proxy that compresses answers makes tags weak: send it without the W/."
+    : undefined;

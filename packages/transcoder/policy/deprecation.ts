@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import type { Deprecation, Operation } from "../contract/operation.ts";
 import { HttpError } from "../errors/http-error.ts";
-import { splitTarget } from "../request/head.ts";
-import { pathReader } from "../request/path.ts";
+import { splitTarget } from "../request/http.ts";
+import { pathReader } from "../request/parameters.ts";
 
 /** What the operator of a server may decide about operations that the contract deprecates. */
 export interface DeprecationPolicy {

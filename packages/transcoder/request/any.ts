@@ -1,9 +1,25 @@
-/** google.protobuf.Any: a message of a type that the JSON names. */
-import { create, type DescMessage, type Message, type Registry } from "@bufbuild/protobuf";
-import { type Any, AnySchema, anyPack, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { excerpt } from "../validation/excerpt.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
-import { SchemaError, under } from "./schema-error.ts";
+/** Types that the JSON itself says more of: google.protobuf.Any, and Struct, Value and ListValue, which are any JSON as data. */
+import {
+  create,
+  type DescMessage,
+  fromJson,
+  type Message,
+  type JsonValue as PlainJson,
+  type Registry,
+} from "@bufbuild/protobuf";
+import {
+  type Any,
+  AnySchema,
+  anyPack,
+  hasCustomJsonRepresentation,
+  ListValueSchema,
+  StructSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import { MOST_NESTED } from "../contract/codec.ts";
+import { excerpt } from "../errors/http-error.ts";
+import { SchemaError, tooDeep, under } from "../errors/violations.ts";
+import { JsonNumber, type JsonObject, type JsonValue } from "./json.ts";
 
 const TYPE = "@type";
 
@@ -49,4 +65,44 @@ function readValue(members: JsonObject, read: (value: JsonValue) => Message): Me
   const value = members.get("value");
   if (value === undefined) throw new SchemaError("is required").under("value");
   return under("value", () => read(value));
+}
+
+const TYPES: readonly string[] = [StructSchema, ValueSchema, ListValueSchema].map(({ typeName }) => typeName);
+
+/** Whether a message stands for any JSON, any object or any array. */
+export const isDynamic = ({ typeName }: DescMessage): boolean => TYPES.includes(typeName);
+
+/** `depth` counts the messages that hold this one, and itself. @throws SchemaError */
+export function dynamicFromJson(desc: DescMessage, value: JsonValue, depth: number): Message {
+  if (desc.typeName === StructSchema.typeName && !(value instanceof Map)) throw new SchemaError("must be an object");
+  if (desc.typeName === ListValueSchema.typeName && !Array.isArray(value)) throw new SchemaError("must be an array");
+  const json = plain(value, desc.typeName === ValueSchema.typeName ? depth : depth - 1);
+  return fromJson(desc, json, { recursionLimit: MOST_NESTED });
+}
+
+/** As protobuf-es holds the field of a Struct; `depth` as above. @throws SchemaError */
+export function structFromJson(value: JsonValue, depth: number): PlainJson {
+  if (!(value instanceof Map)) throw new SchemaError("must be an object");
+  return plain(value, depth - 1);
+}
+
+/**
+ * As JSON.parse would read it, but a number that is too large for a double is an error. `depth` is that of the Value: an array
+ * is a ListValue within it, whose items are Values within that.
+ */
+function plain(value: JsonValue, depth: number): PlainJson {
+  if (depth >= MOST_NESTED && (depth > MOST_NESTED || value instanceof Map || Array.isArray(value))) throw tooDeep();
+  if (value instanceof JsonNumber) {
+    const number = Number(value.text);
+    if (!Number.isFinite(number)) throw new SchemaError("must have no number beyond those of 64 bits (IEEE 754)");
+    return number;
+  }
+  if (value instanceof Map)
+    // fromEntries makes "__proto__" a key like any other.
+    return Object.fromEntries(
+      [...value].map(([name, member]) => [name, under(excerpt(name), () => plain(member, depth + 2))]),
+    );
+  return Array.isArray(value)
+    ? value.map((item, i) => under(`[${i}]`, () => plain(item, depth + 2)))
+    : (value as null | boolean | string);
 }

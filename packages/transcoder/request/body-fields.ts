@@ -1,16 +1,23 @@
 /** From the body of a request to the fields that it fills. */
 import type { IncomingHttpHeaders } from "node:http";
-import { clearField, create, equals, isFieldSet, type Message } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import {
+  clearField,
+  create,
+  type DescField,
+  type DescMessage,
+  equals,
+  isFieldSet,
+  type Message,
+} from "@bufbuild/protobuf";
+import { FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import type { Codec } from "../contract/codec.ts";
 import { assignAt, type FieldPath, heldBy, heldIn, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
-import { type Body, type Operation, patchedField, takesBytes } from "../contract/operation.ts";
+import { byName, remembered } from "../contract/fields.ts";
+import { type Body, isMerged, type Operation, patchedField, takesBytes } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
-import { bytesReader } from "./bytes.ts";
-import { type Assign, assigner, membersReader, messageReader } from "./decode.ts";
-import { type JsonValue, parseJson } from "./json.ts";
-import { maskFiller } from "./merge-patch.ts";
-import { SchemaError } from "./schema-error.ts";
+import { SchemaError } from "../errors/violations.ts";
+import { type Assign, assigner, isUsed, membersReader, messageReader } from "./decode.ts";
+import { type JsonObject, type JsonValue, parseJson } from "./json.ts";
 
 /** How the body of an operation is read. */
 export interface BodyOptions {
@@ -157,3 +164,73 @@ function wholeAssigner(
     fillMask(message, members.get(resource.jsonName) ?? members.get(resource.name) ?? new Map());
   };
 }
+
+/** A mask with more paths is not made: with many of them deep in a message, it could be far larger than the patch. */
+const MOST_PATHS = 1000;
+
+/**
+ * Compiles what fills the update mask of a message from the patch of its resource, unless the message has a mask already.
+ *
+ * @throws SchemaError when the patch changes nothing, or too much
+ */
+export function maskFiller(
+  { updateMask, acceptsEmptyMask, params }: Operation,
+  root: DescField,
+  jsonNamesOnly: boolean,
+) {
+  const { message: desc } = root;
+  if (!updateMask || !desc) return () => {};
+  // The path says which resource it is, and that does not change.
+  const fixed = params
+    .filter(([first]) => first === root)
+    .map(([, ...within]) => within.map(({ name }) => name).join("."));
+  const pathsIn = pathsReader(jsonNamesOnly);
+  const names = desc.fields
+    .filter((field) => isUsed(field) && !fixed.includes(field.name))
+    .map(({ jsonName }) => jsonName);
+  return (message: Message, patch: JsonValue): void => {
+    if (isFieldSet(message, updateMask) || !(patch instanceof Map)) return;
+    const paths = pathsIn(patch, desc).filter((path) => !fixed.includes(path));
+    if (paths.length === 0 && !acceptsEmptyMask)
+      throw new SchemaError(`names no member that can be changed: it must name at least one of ${names.join(", ")}`);
+    assignAt(message, [updateMask], create(FieldMaskSchema, { paths }));
+  };
+}
+
+function pathsReader(jsonNamesOnly: boolean) {
+  const membersOf = remembered(({ fields }: DescMessage) => byName(fields.filter(isUsed), jsonNamesOnly));
+  return (patch: JsonObject, resource: DescMessage): string[] => {
+    const paths: string[] = [];
+    const look = (object: JsonObject, desc: DescMessage, prefix: string): void => {
+      const members = membersOf(desc);
+      for (const [name, item] of object) {
+        const field = members.get(name);
+        if (!field) continue;
+        const path = prefix + field.name;
+        // A message type without fields has nothing to name below it: its own path is named.
+        if (item instanceof Map && isMerged(field) && field.message.fields.length > 0)
+          look(item, field.message, `${path}.`);
+        else if (paths.push(path) > MOST_PATHS)
+          throw new SchemaError(`must not change more than ${MOST_PATHS} members`);
+      }
+    };
+    look(patch, resource, "");
+    return paths;
+  };
+}
+
+/** Fills the message of a request with a body, or with a part of one. */
+export type ReadBytes = (message: Message, headers: IncomingHttpHeaders, data: Uint8Array) => void;
+
+/** The type is what the request names, and empty where it names none. */
+export function bytesReader(body: Body): ReadBytes {
+  if (body.kind === "all")
+    return (message, headers, data) => void Object.assign(message, { contentType: typeIn(headers), data });
+  const { field } = body;
+  const desc = field.message;
+  if (!desc) throw new Error(`${field.name} is no message`);
+  return (message, headers, data) =>
+    assignAt(message, [field], create(desc, { contentType: typeIn(headers), data } as never));
+}
+
+const typeIn = (headers: IncomingHttpHeaders): string => headers["content-type"] ?? "";

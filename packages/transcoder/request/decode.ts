@@ -3,15 +3,13 @@ import { create, type DescField, type DescMessage, type Message, setExtension } 
 import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Codec, isOfItems, MOST_NESTED, NULL_VALUE } from "../contract/codec.ts";
 import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
-import { excerpt } from "../validation/excerpt.ts";
+import { hasTextForm, isUnwrapped, messageFromText } from "../contract/well-known.ts";
+import { excerpt } from "../errors/http-error.ts";
+import { givenAs, SchemaError, tooDeep, under } from "../errors/violations.ts";
 import { keyRules, valueRules } from "../validation/range.ts";
-import { anyFromJson } from "./any.ts";
+import { anyFromJson, dynamicFromJson, isDynamic, structFromJson } from "./any.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
-import { enumFromJson, scalarFromJson, scalarFromText } from "./scalars.ts";
-import { givenAs, SchemaError, tooDeep, under } from "./schema-error.ts";
-import { dynamicFromJson, isDynamic, structFromJson } from "./struct.ts";
-import { holding, isUnwrapped } from "./text.ts";
-import { hasTextForm, messageFromText } from "./well-known.ts";
+import { enumFromJson, holding, scalarFromJson, scalarFromText } from "./scalars.ts";
 
 export interface Handling {
   /** Unknown members are errors; else they are ignored. */

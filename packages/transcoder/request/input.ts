@@ -1,19 +1,16 @@
-/** From an HTTP request to the request message of its RPC. */
+/** From an HTTP request to the request message of its RPC, and what else its headers ask for: strictness, and an end in time. */
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
-import { PARTS, type RequestPart, violationError } from "../errors/violations.ts";
+import { PARTS, type RequestPart, SchemaError, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
 import { type BodyOptions, bodyFieldsReader } from "./body-fields.ts";
-import { splitTarget } from "./head.ts";
-import { idempotencyKey, operationFor, resumeReader } from "./headers.ts";
-import { pathReader } from "./path.ts";
-import { parseQuery, type QueryOptions, queryReader } from "./query.ts";
+import { splitTarget } from "./http.ts";
+import { parseQuery, pathReader, type QueryOptions, queryReader } from "./parameters.ts";
 import { scalarFromText } from "./scalars.ts";
-import { SchemaError } from "./schema-error.ts";
 
 export interface Incoming {
   readonly target: string;
@@ -42,13 +39,14 @@ export function inputReader(operation: Operation, options: InputOptions): (incom
   const { input } = operation.method;
   const readPath = pathReader(operation, options.basePath, options.codec);
   const readQuery = queryReader(operation, options);
-  const resume = resumeReader(operation);
+  const resume = operation.stream?.resume;
   const readers: Record<RequestPart, ReadPart> = {
     header: headerReader(operation),
     path: ({ target }, message) => readPath(splitTarget(target).path, message),
     query(incoming, message) {
       readQuery(parseQuery(splitTarget(incoming.target).query), message, incoming.strict);
-      resume(incoming.headers, message);
+      const id = resume ? idIn(incoming.headers) : "";
+      if (resume && id !== "") (message as unknown as Record<string, unknown>)[resume.localName] = id;
     },
     body: bodyFieldsReader(operation, options),
   };
@@ -95,3 +93,88 @@ function headerReader({ requestHeaders }: Operation): ReadPart {
     }
   };
 }
+
+/** The key: the text of a string of RFC 8941 (3.3.3), as the draft of the header has it, or else the value as it was sent. */
+const idempotencyKey = (value: string): string =>
+  /^"(?:[^"\\]|\\["\\])*"$/.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/g, "$1") : value;
+
+const QUOTED = /"(?:[^"\\]|\\.)*"?/g;
+
+/** Whether what is unknown in a request is an error: where it is not ignored, and where the caller prefers it (`Prefer`). */
+export const isStrict = (prefer: string | string[] | undefined, ignoreUnknown: boolean): boolean =>
+  !ignoreUnknown || prefersStrict(prefer);
+
+/** Whether the caller prefers `handling=strict` (RFC 7240). Of a preference given twice the first counts. */
+export function prefersStrict(value: string | string[] | undefined): boolean {
+  if (value === undefined) return false;
+  const handling = String(value)
+    .replaceAll(QUOTED, (quoted) => quoted.replaceAll(",", "_"))
+    .split(",")
+    .map((preference) => /^\s*handling\s*=\s*"?(\w+)"?\s*(;|$)/i.exec(preference)?.[1]?.toLowerCase())
+    .find((found) => found !== undefined);
+  return handling === "strict";
+}
+
+/**
+ * Where a reader of events goes on that reconnects by itself (WHATWG HTML, 9.2.4). It sends its first query again, which may say
+ * where it began, so the header wins.
+ */
+export const LAST_EVENT_ID = "Last-Event-ID";
+
+/** Empty is absent, as with an EventSource that has seen no id yet. Browsers encode it as UTF-8, and node reads bytes. */
+const idIn = (headers: IncomingHttpHeaders): string =>
+  Buffer.from(String(headers["last-event-id"] ?? ""), "latin1").toString();
+
+/** The operation as a request sees it: with the header, the field that it fills is in a header and not in the query. */
+export function operationFor(operation: Operation): (headers: IncomingHttpHeaders) => Operation {
+  const field = operation.stream?.resume;
+  if (!field) return () => operation;
+  const requestHeaders = [...operation.requestHeaders, { name: LAST_EVENT_ID, field }];
+  const resumed = { ...operation, requestHeaders };
+  return (headers) => (idIn(headers) === "" ? operation : resumed);
+}
+
+/**
+ * `X-Server-Timeout` has decimal seconds, such as 2.5; `Grpc-Timeout` has, as in gRPC, up to eight digits and a unit: H, M or S
+ * for hours, minutes and seconds, m, u or n for thousandths, millionths and billionths of a second.
+ */
+export type TimeoutHeader = "X-Server-Timeout" | "Grpc-Timeout";
+
+export const TIMEOUT_HEADERS: readonly TimeoutHeader[] = ["X-Server-Timeout", "Grpc-Timeout"];
+
+/**
+ * Compiles the reader of the time that the caller gives: the least of what the headers say and the greatest that there is, in
+ * milliseconds.
+ */
+export function timeoutReader(names: readonly TimeoutHeader[], maxMs: number) {
+  const readers = names.map((name) => ({ key: name.toLowerCase(), read: READERS[name] }));
+  /** @throws HttpError INVALID_HEADER */
+  return (headers: IncomingHttpHeaders): number => {
+    let ms = maxMs;
+    for (const { key, read } of readers) {
+      const value = headers[key];
+      if (value !== undefined) ms = Math.min(ms, read(String(value)));
+    }
+    return ms;
+  };
+}
+
+const READERS: Readonly<Record<TimeoutHeader, (value: string) => number>> = {
+  "X-Server-Timeout": (value) => {
+    const seconds = /^\d+(\.\d+)?$/.test(value) ? Number(value) : 0;
+    if (seconds > 0) return seconds * 1000;
+    throw fieldError("INVALID_HEADER", "X-Server-Timeout", "must be a decimal number of seconds above 0, such as 2.5");
+  },
+  "Grpc-Timeout": (value) => {
+    const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(value) ?? [];
+    const ms = Number(digits) * (UNIT_MS[unit ?? ""] ?? 0);
+    if (ms > 0) return ms;
+    throw fieldError(
+      "INVALID_HEADER",
+      "Grpc-Timeout",
+      "must be up to eight digits above 0 and a unit of H, M, S, m, u, n, such as 500m",
+    );
+  },
+};
+
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };

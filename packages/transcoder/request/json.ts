@@ -3,9 +3,7 @@
  * surrogates, no nesting beyond a limit. Numbers are kept as they were written, for `JSON.parse` would round 2^53+1 and
  * could not tell 1e-400 from 0; of its leniency about duplicates nothing could be seen afterwards either.
  */
-
-import { HttpError } from "../errors/http-error.ts";
-import { excerpt } from "../validation/excerpt.ts";
+import { excerpt, HttpError } from "../errors/http-error.ts";
 
 /** A number as it was written; `toInteger` knows its value. */
 export class JsonNumber {

@@ -1,10 +1,12 @@
 /** Scalar values of protobuf from JSON values and from text, without any coercion. */
-import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
+import { create, type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { type Codec, enumNames, fullEnumNames, NULL_VALUE } from "../contract/codec.ts";
-import { type Range, rangeOf, rangeWords } from "../validation/range.ts";
+import { isTextual, isUnwrapped, messageFromText } from "../contract/well-known.ts";
+import { SchemaError } from "../errors/violations.ts";
+import { type Range, rangeOf, rangeWords, valueRules } from "../validation/range.ts";
 import { JsonNumber, type JsonValue } from "./json.ts";
-import { SchemaError } from "./schema-error.ts";
 
 type FromJson = (value: JsonValue) => unknown;
 type FromText = (text: string) => unknown;
@@ -205,3 +207,24 @@ function lengthWithoutZeros(digits: string): number {
   while (digits[end - 1] === "0") end--;
   return end;
 }
+
+/**
+ * Compiles the reader of a field's value, of a list or a map that of one item. What it returns can be assigned to the field as it is: a
+ * wrapper outside of lists, maps and oneofs is held as its scalar. `isClamped` takes an integer beyond its type's range as the nearest
+ * within it.
+ *
+ * @throws Error when the field is not textual; the reader throws SchemaError for a text that is no such value
+ */
+export function textReader(field: DescField, codec: Codec, isClamped = false): (text: string) => unknown {
+  const { message, enum: enumeration, scalar } = field;
+  if (!isTextual(field)) throw new Error(`${field.name} can't be told by a text`);
+  if (enumeration) return enumFromText(enumeration, codec);
+  if (!message) return holding(field, scalarFromText(scalar as never, valueRules(field), isClamped));
+  if (!isWrapperDesc(message)) return messageFromText(message, false);
+  const read = scalarFromText(message.fields[0].scalar, valueRules(field));
+  return isUnwrapped(field) ? read : (text) => create(message, { value: read(text) } as never);
+}
+
+/** Integers of 64 bits are held as text where the contract says `jstype = JS_STRING`. */
+export const holding = <V>(field: DescField, read: (value: V) => unknown): ((value: V) => unknown) =>
+  "longAsString" in field && field.longAsString ? (value) => String(read(value)) : read;

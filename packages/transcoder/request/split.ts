@@ -1,6 +1,6 @@
 /** Cuts a body that is a stream of JSON messages into its messages, as its pieces come: lines, or the items of one array. */
 import { HttpError } from "../errors/http-error.ts";
-import { growing } from "./growing.ts";
+import { growing } from "./http.ts";
 
 /** All that it throws are HttpErrors. */
 export interface Splitter {

@@ -1,9 +1,11 @@
-/** google.protobuf.Any as JSON: the members of the message within, and its type. */
-import type { DescMessage, Message, Registry } from "@bufbuild/protobuf";
+/** Types that have a form of their own in JSON, as text. */
+import { type DescMessage, type JsonObject, type Message, type Registry, toJson } from "@bufbuild/protobuf";
 import { type Any, anyUnpack, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { textOf } from "../contract/well-known.ts";
+import { isDynamic } from "../request/any.ts";
 
 /**
- * Compiles the writer of an Any; `writerOf` gives that of the message within. It throws for a type that is not in the registry,
+ * Compiles the writer of an Any, as the members of the message within, and its type; `writerOf` gives that of the message within. It throws for a type that is not in the registry,
  * and for bytes that are no such message.
  */
 export function anyWriter(registry: () => Registry, writerOf: (desc: DescMessage) => (message: Message) => string) {
@@ -17,4 +19,23 @@ export function anyWriter(registry: () => Registry, writerOf: (desc: DescMessage
     if (hasCustomJsonRepresentation(desc)) return `{${type},"value":${text}}`;
     return text === "{}" ? `{${type}}` : `{${type},${text.slice(1)}`;
   };
+}
+
+/**
+ * The writer of a message of such a type, but of wrappers and Any; undefined for other types. It throws for what JSON can't
+ * tell, such as a Timestamp of the year 10,000 and NaN in a Struct.
+ */
+export function wellKnownWriter(desc: DescMessage): ((message: never) => string) | undefined {
+  if (isDynamic(desc)) return (message: Message) => JSON.stringify(toJson(desc, message));
+  const format = textOf(desc);
+  return format && ((message) => JSON.stringify(format(message)));
+}
+
+/** A Struct as protobuf-es holds it in a field. @throws RangeError for a number that JSON has not */
+export const structText = (object: JsonObject): string => JSON.stringify(object, finite);
+
+function finite(_name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw new RangeError(`a Struct can't have ${value} in JSON`);
+  return value;
 }

@@ -26,12 +26,11 @@ import {
 } from "../contract/codec.ts";
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { isUnwrapped } from "../request/text.ts";
-import { anyWriter } from "./any.ts";
+import { isUnwrapped } from "../contract/well-known.ts";
+import { anyWriter, structText, wellKnownWriter } from "./any.ts";
 import { extensionsIn, isExtendable } from "./extensions.ts";
 import { doubleText, floatText } from "./floating.ts";
 import type { TellUnknown } from "./unknown-values.ts";
-import { structText, wellKnownWriter } from "./well-known.ts";
 
 /** Writes one value. Values come from a decoded message, so that their JavaScript types are those of the descriptor. */
 type Write = (value: never) => string;

@@ -6,7 +6,7 @@ import { answersBytes, type Operation, streamsAnswers } from "../contract/operat
 import { HttpError } from "../errors/http-error.ts";
 import { deprecationHeaders, sunsetCheck } from "../policy/deprecation.ts";
 import { bodyTypesOf, checkAccept, checkContentType, varyByAccept } from "../policy/media.ts";
-import { readBody } from "../request/body.ts";
+import { readBody } from "../request/http.ts";
 import { after } from "./after.ts";
 import type { HandlerOptions, Limits } from "./options.ts";
 import type { Endpoint } from "./routes.ts";

@@ -10,8 +10,8 @@ import {
   restoreMethod,
   splitTarget,
   transferProblem,
-} from "../request/head.ts";
-import { isWellEncoded } from "../request/path.ts";
+} from "../request/http.ts";
+import { isWellEncoded } from "../request/parameters.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { commonHeaders, errorAnswers } from "./error-answers.ts";
 import { parserError } from "./node-http.ts";

@@ -1,5 +1,4 @@
 /** Bodies and answers that are bytes of any type, whole and in parts. */
-
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterEach, describe, expect, test } from "vitest";

@@ -7,7 +7,7 @@ import { constants, type Http2ServerResponse, type ServerHttp2Stream } from "nod
 import type { Duplex, PassThrough } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
-import type { SizeLimits } from "../request/head.ts";
+import type { SizeLimits } from "../request/http.ts";
 
 /** The code of an error that the parser does not have. */
 export const NO_PROXY = "ERR_NO_PROXY";

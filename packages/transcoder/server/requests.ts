@@ -6,7 +6,7 @@ import type { FastifyRequest } from "fastify";
 import { type Body, type Operation, streamsRequests, takesBytes } from "../contract/operation.ts";
 import { HttpError, inMessage } from "../errors/http-error.ts";
 import { type BodyTypes, bodyTypesOf, checkUntyped, isLines } from "../policy/media.ts";
-import { bytesReader } from "../request/bytes.ts";
+import { bytesReader } from "../request/body-fields.ts";
 import { splitJson, splitLines } from "../request/split.ts";
 import type { HandlerOptions } from "./options.ts";
 import { messageReader, type ReadMessage } from "./unary.ts";

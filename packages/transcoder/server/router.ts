@@ -1,5 +1,4 @@
 /** Which operation a request asks for: of all whose verb and path it fits the most specific one. */
-
 import { ANY_VERB, VERBS } from "../contract/binding.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isRest, type Segment } from "../contract/template.ts";

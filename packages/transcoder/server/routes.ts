@@ -4,7 +4,7 @@ import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Operation, streamsAnswers, streamsRequests } from "../contract/operation.ts";
 import { endOf, successorReader } from "../policy/deprecation.ts";
-import { methodOf } from "../request/head.ts";
+import { methodOf } from "../request/http.ts";
 import { prepareValidation } from "../validation/validate.ts";
 import { admission, arrivalTimer, bodyReader } from "./admission.ts";
 import type { HandlerOptions } from "./options.ts";

@@ -7,7 +7,7 @@ import type { Operation } from "../contract/operation.ts";
 import { isRest } from "../contract/template.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { ACCEPT_PATCH } from "../policy/media.ts";
-import { splitTarget } from "../request/head.ts";
+import { splitTarget } from "../request/http.ts";
 import type { Router } from "./router.ts";
 
 /**

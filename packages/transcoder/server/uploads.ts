@@ -4,7 +4,7 @@ import { type CallOptions, createClient } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
 import { HttpError, UpstreamFailure } from "../errors/http-error.ts";
-import { timeoutReader } from "../request/timeout.ts";
+import { timeoutReader } from "../request/input.ts";
 import { answerer } from "../response/answer.ts";
 import { after } from "./after.ts";
 import { isGone } from "./node-http.ts";

@@ -12,7 +12,7 @@ import {
 } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
-import { detailTypes } from "../../errors/details.ts";
+import { detailTypes } from "../../errors/forms.ts";
 import type { Answer } from "./case.ts";
 import { servicesOf } from "./contract.ts";
 

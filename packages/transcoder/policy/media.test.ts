@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isNamed, parseAccept, weightOf } from "./accept.ts";
+import { isNamed, parseAccept, weightOf } from "./media.ts";
 
 const JSON_TYPE = "application/json";
 const weight = (accept: string | undefined) => weightOf(parseAccept(accept), JSON_TYPE);

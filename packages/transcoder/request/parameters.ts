@@ -1,16 +1,66 @@
-/** Query strings: what they hold, and how parameters become fields. */
+/** The path and the query of a request: what they hold, and how their parts become fields. */
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
 import { isClamped, remembered } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
-import { fieldError, HttpError } from "../errors/http-error.ts";
-import { excerpt } from "../validation/excerpt.ts";
+import { isRest } from "../contract/template.ts";
+import { excerpt, fieldError, HttpError } from "../errors/http-error.ts";
+import { givenAs, SchemaError } from "../errors/violations.ts";
 import { keyRules } from "../validation/range.ts";
-import { scalarFromText } from "./scalars.ts";
-import { givenAs, SchemaError } from "./schema-error.ts";
-import { textReader } from "./text.ts";
+import { scalarFromText, textReader } from "./scalars.ts";
+
+/** Whether percent signs all begin the encoding of a character. */
+export function isWellEncoded(path: string): boolean {
+  if (!path.includes("%")) return true;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Compiles the reader of a path that is known to match the operation's template behind `basePath`.
+ *
+ * @throws HttpError INVALID_ID
+ */
+export function pathReader({ template }: Pick<Operation, "template">, basePath: string, codec: Codec) {
+  const first = basePath.split("/").length;
+  const { segments, customVerb } = template;
+  const rest = segments.findIndex(isRest);
+  const variables = template.variables.map(({ field: path, from, to, isMulti }) => {
+    const field = lastOf(path);
+    const isNested = path.length > 1 || field.oneof !== undefined;
+    return { path, field, isNested, from, to, isMulti, read: textReader(field, codec) };
+  });
+  return (path: string, target: Message): void => {
+    const parts = withoutVerb(path, customVerb).split("/");
+    /** How many more segments than one "**" stands for: what follows it is so much farther behind. */
+    const more = rest < 0 ? 0 : parts.length - first - segments.length;
+    const placeOf = (at: number) => first + at + (at > rest ? more : 0);
+    for (const { path, field, isNested, from, to, isMulti, read } of variables) {
+      const part = isMulti ? parts.slice(placeOf(from), placeOf(to)).join("/") : (parts[placeOf(from)] ?? "");
+      try {
+        if (!isWellEncoded(part))
+          throw new SchemaError("has a percent sign that does not begin the encoding of a character");
+        const value = read(part.includes("%") ? decodeURIComponent(isMulti ? keepSlashes(part) : part) : part);
+        if (isNested) assignAt(target, path, value);
+        else (target as unknown as Record<string, unknown>)[field.localName] = value;
+      } catch (error) {
+        throw error instanceof SchemaError ? fieldError("INVALID_ID", jsonPath(path), error.message) : error;
+      }
+    }
+  };
+}
+
+const withoutVerb = (path: string, customVerb: string): string =>
+  customVerb === "" ? path : path.slice(0, path.lastIndexOf(":"));
+
+/** Keeps "%2F" through decoding, by encoding its percent sign: as "/" it would look like a slash between segments. */
+const keepSlashes = (part: string): string => part.replaceAll(/%(?=2f)/gi, "%25");
 
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
@@ -40,8 +90,6 @@ function decode(text: string): string {
   }
 }
 
-export type ReadQuery = (parameters: Parameters, target: Message, strict: boolean) => void;
-
 /** How the query of an operation is read. */
 export interface QueryOptions {
   readonly jsonNamesOnly?: boolean | undefined;
@@ -56,7 +104,7 @@ export interface QueryOptions {
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader(operation: Operation, options: QueryOptions): ReadQuery {
+export function queryReader(operation: Operation, options: QueryOptions) {
   const { query, paging, stream, maskParameter } = operation;
   const { jsonNamesOnly, codec, pathFieldsFromPathOnly = false, maskFromBodyOnly = false } = options;
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];
@@ -64,7 +112,7 @@ export function queryReader(operation: Operation, options: QueryOptions): ReadQu
   const find = parameterFinder({ ...operation, query: [...query, ...mask] }, jsonNamesOnly);
   // Made when they are asked for: of many parameters a request has few.
   const readerOf = remembered((field: DescField) => valueReader(field, codec));
-  return (parameters, target, strict) => {
+  return (parameters: Parameters, target: Message, strict: boolean): void => {
     const seen = new Map<string, string>();
     for (const [name, value] of parameters) {
       const found = find(name);

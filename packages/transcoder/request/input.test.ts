@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TIMEOUT_HEADERS, timeoutReader } from "./timeout.ts";
+import { TIMEOUT_HEADERS, timeoutReader } from "./input.ts";
 
 const read = timeoutReader(TIMEOUT_HEADERS, 30_000);
 

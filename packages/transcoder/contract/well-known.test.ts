@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
+import { formatTimestamp, parseTimestamp } from "./well-known.ts";
 
 const through = (text: string) => {
   const parsed = parseTimestamp(text);

@@ -1,6 +1,7 @@
-/** What the head of a request says, and Node leaves to its readers: method, target, host and transfer coding, and its size. */
+/** What Node leaves to the readers of a request: method, target, host, transfer coding, sizes, and the body in pieces. */
 import { type IncomingMessage, METHODS } from "node:http";
 import { isIPv6 } from "node:net";
+import { finished, type Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { HttpError } from "../errors/http-error.ts";
 
@@ -125,3 +126,49 @@ export function checkSizes({ originalUrl, raw }: FastifyRequest, { urlBytes, hea
 
 /** What node's own parser has to take, so that the limits can be told apart. */
 export const parserLimit = ({ urlBytes, headerBytes }: SizeLimits): number => 2 * (urlBytes + headerBytes);
+
+/**
+ * Resolves to the whole body. `check` gets each piece, and the length so far. If it throws, the rest is read and dropped, for
+ * some clients look for the answer only after sending everything.
+ */
+export const readBody = (body: Readable, check: (piece: Buffer, length: number) => void): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const whole = growing();
+    const add = (piece: Buffer): void => {
+      try {
+        check(piece, whole.length() + piece.length);
+      } catch (error) {
+        body.off("data", add).resume();
+        reject(error);
+        return;
+      }
+      whole.add(piece);
+    };
+    body.on("data", add);
+    finished(body, { writable: false }, (error) => (error ? reject(error) : resolve(whole.take())));
+  });
+
+/**
+ * A piece may be a chunk or a frame of one byte, and would take some 400 bytes if it was kept. So each is copied, into room
+ * that doubles when it is full.
+ */
+export function growing() {
+  let buffer = Buffer.alloc(0);
+  let length = 0;
+  return {
+    length: () => length,
+    add(piece: Uint8Array): void {
+      const needed = length + piece.length;
+      if (needed > buffer.length) buffer = Buffer.concat([buffer], length === 0 ? needed : 2 * needed);
+      buffer.set(piece, length);
+      length = needed;
+    },
+    /** Gives what there is, and begins anew. */
+    take(): Buffer {
+      const taken = buffer.subarray(0, length);
+      buffer = Buffer.alloc(0);
+      length = 0;
+      return taken;
+    },
+  };
+}
