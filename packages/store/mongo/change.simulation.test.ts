@@ -7,8 +7,8 @@ import { expect, test } from "vitest";
 import type { Fields } from "../document/codec.ts";
 import { type Decide, type Doc, keep, put } from "../port.ts";
 import { type ChangeOptions, createChanges } from "./change.ts";
-import { knownDocuments } from "./known.ts";
 import { readStored, type Stored, unchanged } from "./operation-log.ts";
+import { knownDocuments } from "./reads.ts";
 import type { Written } from "./writes.ts";
 
 interface Stock extends Doc {

@@ -4,10 +4,9 @@ import { MongoNetworkError } from "mongodb";
 import { describe, expect, test } from "vitest";
 import { MAX_FOLD_MS } from "../document/fold.ts";
 import { Corrupt, type Decide, type Doc, keep, put, Unavailable } from "../port.ts";
-import { type ChangeOptions, createChanges } from "./change.ts";
-import { knownDocuments } from "./known.ts";
+import { type ChangeOptions, createChanges, type Update } from "./change.ts";
 import { readStored, type Stored, toStored, unchanged } from "./operation-log.ts";
-import type { Update } from "./per-key-queue.ts";
+import { knownDocuments } from "./reads.ts";
 import type { Written } from "./writes.ts";
 
 interface Counter extends Doc {

@@ -6,7 +6,7 @@ import { silent } from "../fixtures/silent.ts";
 import { type CallOptions, Expired, Unavailable } from "../port.ts";
 import { mongoChanges } from "./changes.ts";
 import type { Database } from "./database.ts";
-import type { Turns } from "./turns.ts";
+import type { Turns } from "./shared-query.ts";
 
 type Answer = PromiseWithResolvers<null>;
 
@@ -59,13 +59,15 @@ function bench({ near = atOnce, far = atOnce, ...stub }: { near?: Turns; far?: T
     database: database as unknown as Database,
     streams: () => ({ collection: () => ({ watch }) }) as never,
     turns: { near, far },
-    timing: { clock: () => 0, random: () => 0, sleep: (ms) => (ms === 0 ? tick() : patience.promise) },
+    timing: {
+      ...{ clock: () => 0, random: () => 0, log: silent },
+      sleep: (ms) => (ms === 0 ? tick() : patience.promise),
+    },
     run(options, work) {
       deadlines.push(options?.deadline);
       return work(call);
     },
     report: () => {},
-    log: silent,
   });
   /** What both streams are asked for. */
   async function answers(): Promise<readonly Answer[]> {

@@ -1,8 +1,7 @@
 /** The driver's clients, with all that they share among the stores of one process. */
-import type { MongoClient } from "mongodb";
+import type { MongoClient, TopologyDescription } from "mongodb";
 import { createClient } from "./connect.ts";
-import { followMembers } from "./members.ts";
-import { createTurns } from "./turns.ts";
+import { createTurns } from "./shared-query.ts";
 
 export type Clients = ReturnType<typeof openClients>;
 
@@ -49,4 +48,23 @@ export function sharedClients(): typeof openClients {
       },
     };
   };
+}
+
+/** Servers that hide the members behind them count as several. */
+const ROUTERS: readonly string[] = ["Mongos", "LoadBalancer"];
+/** Servers that say nothing about members: not reached, or in no replica set yet. */
+const SILENT: readonly string[] = ["Unknown", "PossiblePrimary", "RSGhost"];
+
+/**
+ * Whether MongoDB has several members, so that another member may have become the primary unnoticed. Judges by the last
+ * topology that was heard of; true until there is one.
+ */
+export function followMembers(client: Pick<MongoClient, "on">): () => boolean {
+  let several = true;
+  client.on("topologyDescriptionChanged", ({ newDescription }: { newDescription: TopologyDescription }) => {
+    const servers = [...newDescription.servers.values()].filter(({ type }) => !SILENT.includes(type));
+    if (servers.length > 0)
+      several = servers.some(({ type, allHosts }) => ROUTERS.includes(type) || allHosts.length > 1);
+  });
+  return () => several;
 }

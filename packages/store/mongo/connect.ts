@@ -14,8 +14,8 @@ import {
 } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
 import { UnusableServer } from "../port.ts";
+import { appName } from "./database.ts";
 import { withTimeout } from "./deadline.ts";
-import { appName } from "./identity.ts";
 
 /** The driver's `timeoutMS` does nothing in this version; these bound every wait. */
 const SETTINGS: MongoClientOptions = {

@@ -1,12 +1,51 @@
 /**
- * The database as the rest of the engine sees it: bytes by `_id`, every call causally after what the process has seen or
- * written.
+ * The database of a service as the rest of the engine sees it: its name and format, bytes by `_id`, every call causally after
+ * what the process has seen or written.
  */
-import { type ClientSession, type Collection, type DbOptions, type MongoClient, ReadConcern } from "mongodb";
+import { createHash } from "node:crypto";
+import { deserialize, serialize } from "bson";
+import {
+  type ClientSession,
+  type ClusterTime,
+  type Collection,
+  type DbOptions,
+  type MongoClient,
+  ReadConcern,
+  Timestamp,
+} from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import type { Id } from "../port.ts";
 import { type ReadLimits, TIMEOUT_MS, withTimeout } from "./deadline.ts";
-import { nameOf, readSeen, type Times, writeSeen } from "./seen.ts";
+
+/**
+ * Goes up when what is stored changes so that another version could no longer read it.
+ * 2: the log of operations is called `_operations`.
+ * 3: orders are stored once their units are reserved; idempotency keys hold no contents.
+ */
+export const FORMAT = 3;
+/** Of a database that is being filled. No petstore starts with it. */
+export const FILLING = 0;
+
+/** Why a database of this format can't be used; undefined if it can. */
+export function formatProblem(database: string, format: number): string | undefined {
+  if (format === FORMAT) return undefined;
+  if (format === FILLING)
+    return `The database ${database} is being filled by npm run data, or that was cut short: give the same command again.`;
+  return `The database ${database} was written by ${
+    format > FORMAT
+      ? "a newer petstore: upgrade this one."
+      : "an older petstore, in a format that this one does not read: name another database in the connection string."
+  }`;
+}
+
+/** How a process of a version tells MongoDB which databases it works with, such as "petstore/1.0.0 petstore_*". */
+export const appName = (uri: string, version: string): string => `petstore/${version} ${databaseName(uri, "*")}`;
+
+/** `<database of the URI, or petstore>_<service>` */
+export function databaseName(uri: string, service: string): string {
+  const [, database = "petstore"] = /^[^/]*\/\/[^/?]*\/([^?]+)/.exec(uri) ?? [];
+  return `${decodeURIComponent(database)}_${service}`;
+}
 
 /** Fields of any name; only the `_id` has a type. */
 export type Raw = Collection<{ _id: Id }>;
@@ -130,4 +169,42 @@ async function findInOneAnswer(
   if (cursor.id === 0) return cursor.firstBatch;
   await db.command({ killCursors: collection, cursors: [cursor.id] }, options);
   return undefined;
+}
+
+/**
+ * What a process has seen of a database, as a text for other processes that read the same one: the time of the latest
+ * operation, and the signed time of the cluster, by which a server believes that there was such an operation. Both are what
+ * causally consistent sessions have to tell one another:
+ * https://www.mongodb.com/docs/manual/core/read-isolation-consistency-recency/#causal-consistency
+ */
+interface Times {
+  readonly operationTime: Timestamp;
+  readonly clusterTime?: ClusterTime | undefined;
+}
+
+/** A name for the servers of a connection string, the same in each process that names the same ones. */
+export const nameOf = ({ srvHost, hosts }: MongoClient["options"]): string =>
+  createHash("sha256")
+    .update(srvHost ?? hosts.map(String).sort().join())
+    .digest("base64url")
+    .slice(0, 8);
+
+const hex = (value: number) => value.toString(16).padStart(8, "0");
+const TIMES = /^([0-9a-f]{8})([0-9a-f]{8})([\w-]*)$/;
+
+/** Of two texts about the same data the greater one is the later. */
+export function writeSeen(data: string, { operationTime, clusterTime }: Times): string {
+  const signed = clusterTime ? Buffer.from(serialize(clusterTime)).toString("base64url") : "";
+  return `${data}:${hex(operationTime.getHighBitsUnsigned())}${hex(operationTime.getLowBitsUnsigned())}${signed}`;
+}
+
+/** Of several texts with spaces between, reads the one about these data. Undefined if there is none. */
+export function readSeen(data: string, texts: string): Times | undefined {
+  const text = texts.split(" ").find((one) => one.startsWith(`${data}:`));
+  const [, high = "", low = "", signed = ""] = TIMES.exec(text?.slice(data.length + 1) ?? "") ?? [];
+  if (low === "") return undefined;
+  const operationTime = new Timestamp({ t: Number.parseInt(high, 16), i: Number.parseInt(low, 16) });
+  if (signed === "") return { operationTime };
+  const clusterTime = deserialize(Buffer.from(signed, "base64url"), { promoteLongs: false }) as ClusterTime;
+  return { operationTime, clusterTime };
 }

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Timestamp } from "mongodb";
 import { Corrupt, UnsupportedFormat } from "../port.ts";
 import { connectAtOnce } from "./connect.ts";
-import { byMajority } from "./database.ts";
-import { databaseName, FILLING, FORMAT, formatProblem } from "./identity.ts";
+import { byMajority, databaseName, FILLING, FORMAT, formatProblem } from "./database.ts";
 import { recordsIn, SEQUENCES } from "./rows.ts";
 
 export { FORMAT };

@@ -40,6 +40,13 @@ export interface Call extends Awaiting {
   failure: unknown;
 }
 
+/** Runs a call of the port within its deadline, unless the store is closed. The signal says that nobody waits. */
+export type Run = <R>(
+  options: CallOptions | undefined,
+  work: (call: Call) => Promise<R>,
+  signal?: AbortSignal,
+) => Promise<R>;
+
 export type Timing = Pick<EngineContext, "clock" | "random" | "sleep">;
 
 /** Rejects with `Unavailable` when the time is over before `work` has answered. A signal that aborts makes the call over. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mongodbMissing, openPlace, type Place, withDatabaseName } from "../../../test/harness/mongodb.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { Corrupt, type Doc, put, schema, UnusableServer } from "../port.ts";
-import { databaseName } from "./identity.ts";
+import { databaseName } from "./database.ts";
 import { inspectDatabase } from "./inspection.ts";
 
 interface Thing extends Doc {

@@ -1,15 +1,14 @@
 /** Looking at the database of one service, whoever works with it, and at the server that has it. */
 import { isDeepStrictEqual } from "node:util";
-import "./driver-on-demand.ts";
 import { type Db, type Document, type IndexDescription, type MongoClient, MongoServerError } from "mongodb";
 import type { EngineContext } from "../engine/context.ts";
 import type { Problem, StoreAtRest } from "../rows.ts";
 import { connectAtOnce, UNAUTHORIZED } from "./connect.ts";
-import { byMajority } from "./database.ts";
-import { databaseName, formatProblem } from "./identity.ts";
-import { indexDescriptions } from "./index-builds.ts";
+import { byMajority, databaseName, formatProblem } from "./database.ts";
+import { indexDescriptions } from "./lists.ts";
 import { readStored } from "./operation-log.ts";
 import { rowOf, rowsIn } from "./rows.ts";
+import "./driver-on-demand.ts";
 
 const NAMESPACE_NOT_FOUND = 26;
 /** The server sorts and reads a page in that time however busy it is. */

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ask, mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { openForTest } from "../fixtures/mongo.ts";
 import { type CallOptions, type Collection, type Doc, put, schema, Unavailable } from "../port.ts";
-import { readSeen } from "./seen.ts";
+import { readSeen } from "./database.ts";
 
 interface Counter extends Doc {
   readonly _id: number;

@@ -4,27 +4,52 @@
  */
 import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
-import { checkNextId, createAdmission, createCollections } from "../engine/admission.ts";
-import type { EngineContext } from "../engine/context.ts";
-import { checkDeclaration, type Declaration, reporting } from "../engine/queries.ts";
-import { type Store, Unavailable, UnsupportedFormat } from "../port.ts";
-import { type MongoChanges, mongoChanges } from "./changes.ts";
+import { checkId } from "../document/codec.ts";
+import { viewOf } from "../document/fold.ts";
+import { type Admission, checkNextId, createAdmission, createCollections, type Queues } from "../engine/admission.ts";
+import {
+  attemptsAt,
+  checkDeclaration,
+  checkPrefixQuery,
+  checkQuery,
+  type Declaration,
+  indexedFields,
+  type PrefixScan,
+  readable,
+  reporting,
+  type Scan,
+  tooMany,
+} from "../engine/queries.ts";
+import type { StoreOptions } from "../open.ts";
+import {
+  type CallOptions,
+  type Changes,
+  type Collection,
+  Corrupt,
+  type Doc,
+  type Id,
+  type Indexes,
+  type Store,
+  Unavailable,
+  UnsupportedFormat,
+} from "../port.ts";
+import { createChanges, createPerKeyQueue } from "./change.ts";
+import { type ChangesParts, type MongoChanges, mongoChanges } from "./changes.ts";
 import { openClients } from "./clients.ts";
-import { mongoCollection, type Run } from "./collection.ts";
 import { connect } from "./connect.ts";
-import { byMajority, openDatabase } from "./database.ts";
-import { retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
-import { databaseName, FORMAT, formatProblem } from "./identity.ts";
-import { indexBuilds } from "./index-builds.ts";
+import { byMajority, databaseName, FORMAT, formatProblem, openDatabase, type Raw } from "./database.ts";
+import { type Call, type Run, retryUntilDeadline, withDeadline, withTimeout } from "./deadline.ts";
+import { createLists, type IndexBuilds, indexBuilds } from "./lists.ts";
+import { type Operation, readStored, type Stored } from "./operation-log.ts";
+import { knownDocuments, pointReads } from "./reads.ts";
 import { createSequences } from "./sequences.ts";
+import { createWriters } from "./writes.ts";
 
 export { sharedClients } from "./clients.ts";
-export { databaseName } from "./identity.ts";
+export { databaseName } from "./database.ts";
 
-export interface MongoOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
-  readonly waitsFor?: (what: string) => void;
-  readonly onCorrupt?: ((collection: string | undefined) => void) | undefined;
-  readonly version?: string | undefined;
+type Options = Pick<StoreOptions, "clock" | "random" | "sleep" | "log" | "waitsFor" | "onCorrupt" | "version">;
+export interface MongoOptions extends Options {
   /** By default each store has clients of its own. */
   readonly openClients?: typeof openClients | undefined;
 }
@@ -77,7 +102,7 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
 
   const admission = createAdmission();
   const process = randomBytes(9).toString("base64url");
-  let changes = 0;
+  let operations = 0;
   const sequences = createSequences(database, options, log);
   const all: MongoChanges[] = [];
 
@@ -85,19 +110,11 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
     checkDeclaration(declaration);
     const indexes = indexBuilds(database.db, patient, declaration, options);
     await indexes.build();
-    const told = mongoChanges({ declaration, database, streams: patient, turns, timing: options, run, report, log });
-    all.push(told);
-    return mongoCollection({
-      declaration,
-      database,
-      changes: told,
-      indexes,
-      timing: options,
-      nextOperation: () => ({ by: process, number: ++changes }),
-      run,
-      admission,
-      report,
-    });
+    const parts = { declaration, database, streams: patient, turns, timing: options, run, report };
+    const changes = mongoChanges(parts);
+    all.push(changes);
+    const nextOperation = () => ({ by: process, number: ++operations });
+    return mongoCollection({ ...parts, changes, indexes, nextOperation, admission });
   }
 
   const collection = createCollections(openCollection);
@@ -123,10 +140,91 @@ export async function openMongo(uri: string, service: string, options: MongoOpti
       }),
     async close() {
       closed = true;
-      for (const told of all) told.end();
+      for (const changes of all) changes.end();
       await Promise.allSettled(underWay);
       await sequences.close();
       await clients.close();
     },
+  };
+}
+
+interface CollectionParts extends ChangesParts {
+  readonly changes: MongoChanges;
+  readonly indexes: IndexBuilds;
+  readonly nextOperation: () => Operation;
+  readonly admission: Admission;
+}
+
+function mongoCollection<T extends Doc, I extends Indexes<T>>(parts: CollectionParts): Collection<T, I> {
+  const { declaration, database, changes, indexes, timing, run, admission, report } = parts;
+  const queues: Queues = new Map();
+  const read: Run = (options, work) => admission.read(options, () => run(options, work, options?.signal));
+  const raw: Raw = database.db.collection(declaration.name);
+  const decoded = (bytes: Uint8Array) => readStored<T>(bytes, declaration);
+  const known = knownDocuments(decoded);
+  const reads = pointReads(database, raw, known);
+  const list = createLists(database, raw);
+  const keys = indexedFields(declaration);
+  const openWriter = createWriters(database, raw);
+  const view = viewOf<T>(declaration);
+  const { change, remove } = createChanges<T>({ ...parts, keys, view, raw, reads, known, openWriter });
+  const queue = createPerKeyQueue(change);
+
+  const changing = <R>(id: Id, options: CallOptions | undefined, work: (call: Call) => Promise<R>): Promise<R> =>
+    admission.change(queues, id, options, () =>
+      run(options, async (call) => {
+        checkId(id);
+        return work(call);
+      }),
+    );
+  const readOrError = (id: Id, call: Call) =>
+    reads.read(id, [call]).catch((error: unknown) => {
+      if (error instanceof Corrupt) return error;
+      throw error;
+    });
+  const docOrThrow = (found: Stored<T> | Corrupt): T => {
+    if (found instanceof Corrupt) throw found;
+    return found.doc;
+  };
+  const docOf = (bytes: Uint8Array): T => decoded(bytes).doc;
+
+  async function page(scan: Scan | PrefixScan, call: Call, strict = false): Promise<T[]> {
+    // Each size reads from the start again: the `_id` of a document that can't be read may be no place to continue from.
+    for (const limit of attemptsAt(scan.limit)) {
+      const found = await retryUntilDeadline(call, timing, () =>
+        indexes.withIndexes(() => list({ ...scan, limit }, call)),
+      );
+      const docs = strict ? found.map(docOf) : readable(found, docOf, report);
+      if (docs.length >= scan.limit || found.length < limit) return docs.slice(0, scan.limit);
+    }
+    throw tooMany(declaration.name);
+  }
+
+  return {
+    get: (id, options) =>
+      read(options, async (call) => {
+        checkId(id);
+        const found = await retryUntilDeadline(call, timing, () => reads.read(id, [call], options?.latest));
+        return found?.doc;
+      }),
+    getMany: (ids, options) =>
+      read(options, async (call) => {
+        for (const id of ids) checkId(id);
+        const asked = [...new Set(ids)];
+        const found = await retryUntilDeadline(call, timing, () =>
+          Promise.all(asked.map((id) => readOrError(id, call))),
+        );
+        return readable(
+          found.filter((one) => one !== undefined),
+          docOrThrow,
+          report,
+        );
+      }),
+    list: (query, options) => read(options, async (call) => page(checkQuery(declaration, query), call, query.strict)),
+    listByPrefix: (query, options) => read(options, async (call) => page(checkPrefixQuery(declaration, query), call)),
+    update: (id, decide, options) => changing(id, options, (call) => queue.update(id, decide, call)),
+    remove: (id, isOver, options) => changing(id, options, (call) => queue.alone(id, () => remove(id, isOver, call))),
+    changes: (options) => changes.changes(options) as Promise<Changes<never>>,
+    forgetChanges: () => changes.forget(),
   };
 }

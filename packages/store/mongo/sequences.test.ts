@@ -3,10 +3,9 @@ import { setImmediate as tick } from "node:timers/promises";
 import { MongoNetworkError } from "mongodb";
 import { afterEach, expect, test, vi } from "vitest";
 import { Unavailable } from "../port.ts";
-import { numbersAtHand } from "./at-hand.ts";
 import type { Database } from "./database.ts";
 import type { Call } from "./deadline.ts";
-import { createSequences } from "./sequences.ts";
+import { createSequences, numbersAtHand } from "./sequences.ts";
 
 afterEach(() => void vi.useRealTimers());
 

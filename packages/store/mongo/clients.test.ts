@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { followMembers } from "./members.ts";
+import { followMembers } from "./clients.ts";
 
 type Server = readonly [type: string, hosts: number];
 
