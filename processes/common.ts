@@ -9,7 +9,7 @@ import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
 import type { InForce } from "@petstore/runtime/settings";
-import { openTracing } from "@petstore/trace/open";
+import { openTracing } from "@petstore/trace/tracing";
 import { addLogLevel } from "./admin/log-level.ts";
 import { addProfiles } from "./admin/profiles.ts";
 import { openAdmin } from "./admin.ts";

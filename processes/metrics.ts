@@ -3,8 +3,14 @@
  * semantic conventions have a name it is used, as Prometheus writes it.
  */
 import { Code } from "@connectrpc/connect";
-import { HTTP_REQUESTS, RPC_CALLS_MADE, RPC_CALLS_SERVED } from "@petstore/metrics/conventions";
-import { counter, gauge, histogram } from "@petstore/metrics/declaration";
+import {
+  counter,
+  gauge,
+  HTTP_REQUESTS,
+  histogram,
+  RPC_CALLS_MADE,
+  RPC_CALLS_SERVED,
+} from "@petstore/metrics/declaration";
 import { NODE_METRICS } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
 import type { CallEnded } from "@petstore/rpc/call-ended";

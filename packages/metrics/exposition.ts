@@ -3,8 +3,7 @@
  * exemplars as well.
  */
 import { type Declaration, unitOf } from "./declaration.ts";
-import type { Labelled, Read } from "./registry.ts";
-import type { CounterSeries, Exemplar, HistogramSeries } from "./series.ts";
+import type { CounterSeries, Exemplar, HistogramSeries, Labelled, Read } from "./registry.ts";
 
 export type Form = "openmetrics" | "plain";
 

@@ -2,7 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import type { CALL_LABELS } from "@petstore/metrics/conventions";
+import type { CALL_LABELS } from "@petstore/metrics/declaration";
 import type { Histogram, Trace } from "@petstore/metrics/registry";
 import type { CallEnded } from "./call-ended.ts";
 

@@ -10,7 +10,7 @@ import {
   withDefault,
 } from "@petstore/runtime/environment";
 import { ATTR_SERVICE_NAME } from "./names.ts";
-import type { TracingConfig } from "./open.ts";
+import type { TracingConfig } from "./tracing.ts";
 
 const receiver: Format<string> = format(
   "the http or https address of an OTLP receiver such as http://127.0.0.1:4318",

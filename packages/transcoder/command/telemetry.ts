@@ -1,8 +1,7 @@
 /** What is counted, measured and traced: each request at the port, and each call that is made for it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Transport } from "@connectrpc/connect";
-import { HTTP_REQUESTS, RPC_CALLS_MADE } from "@petstore/metrics/conventions";
-import { gauge } from "@petstore/metrics/declaration";
+import { gauge, HTTP_REQUESTS, RPC_CALLS_MADE } from "@petstore/metrics/declaration";
 import type { Form } from "@petstore/metrics/exposition";
 import { measureNode } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
@@ -22,9 +21,8 @@ import {
   traceHeaders,
 } from "@petstore/trace/context";
 import { ATTR_SERVICE_NAME } from "@petstore/trace/names";
-import { openTracing } from "@petstore/trace/open";
 import { traceConfig, traceSettings } from "@petstore/trace/settings";
-import type { Span } from "@petstore/trace/tracing";
+import { openTracing, type Span } from "@petstore/trace/tracing";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import manifest from "../package.json" with { type: "json" };
