@@ -2,7 +2,6 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import { methodName, whenOver } from "@petstore/rpc/http/answers";
-import { traceOf } from "@petstore/rpc/recorded-calls";
 import { HttpError, type Operation, operationsOf } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Metrics } from "../processes/metrics.ts";
@@ -28,7 +27,7 @@ export function recordRequests(
 
   function record(request: Noted, status: number, since: number): void {
     const { method, route = "", arrived } = request;
-    requests.of(methodName(method), route, `${status}`).record((now() - since) / 1000, traceOf(arrived));
+    requests.of(methodName(method), route, `${status}`).record((now() - since) / 1000, arrived?.trace);
   }
 
   return {

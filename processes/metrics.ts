@@ -13,8 +13,7 @@ import {
 } from "@petstore/metrics/declaration";
 import { NODE_METRICS } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
-import type { CallEnded } from "@petstore/rpc/call-ended";
-import { recordCalls } from "@petstore/rpc/recorded-calls";
+import { type CallEnded, recordCalls } from "@petstore/rpc/call";
 import { stopwatch } from "@petstore/runtime/clock";
 import manifest from "../package.json" with { type: "json" };
 import { reasonOf } from "./errors.ts";

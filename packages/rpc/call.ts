@@ -1,4 +1,12 @@
-/** The context of a call: its deadline, its request id, its caller and its trace, and how these are passed to other services. */
+/**
+ * The context of a call: its deadline, its request id, its caller and its trace, how these are passed to other services, and
+ * what is told at its end.
+ */
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import type { CALL_LABELS } from "@petstore/metrics/declaration";
+import type { Histogram } from "@petstore/metrics/registry";
 import type { Clock, Runtime } from "@petstore/runtime/clock";
 import type { Rate } from "@petstore/runtime/rate";
 import { TRACEPARENT, type TraceContext, traceHeaders } from "@petstore/trace/context";
@@ -155,4 +163,28 @@ export function deadlineAfter(clock: Clock, ms = Number.POSITIVE_INFINITY): Dead
     return left > LONGEST_TIMEOUT_MS ? undefined : Math.max(1, left) || 1; // not NaN
   };
   return { at, remaining, timeoutMs };
+}
+
+/**
+ * Told of each call at its end, by whoever serves or makes it: how long it took, in milliseconds, and why it failed. `context`
+ * is known of calls that began to be served.
+ */
+export type CallEnded = (
+  method: DescMethod,
+  ms: number,
+  failure: ConnectError | undefined,
+  context?: CallContext,
+) => void;
+
+/** How long calls took, as a metric. */
+export function recordCalls(durations: Histogram<typeof CALL_LABELS>): CallEnded {
+  const names = new WeakMap<DescMethod, string>(); // contracts come and go
+  const nameOf = (method: DescMethod): string => {
+    const known = names.get(method) ?? `${method.parent.typeName}/${method.name}`;
+    names.set(method, known);
+    return known;
+  };
+  const statusOf = (failure: ConnectError | undefined) => (failure ? codeToString(failure.code) : "");
+  return (method, ms, failure, context) =>
+    durations.of("connectrpc", nameOf(method), statusOf(failure)).record(ms / 1000, context?.trace);
 }

@@ -2,7 +2,7 @@
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { beforeEach, expect, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
-import type { CallEnded } from "../call-ended.ts";
+import type { CallEnded } from "../call.ts";
 import { TickerService, type Watch } from "../fixtures/ticker.ts";
 import { pipeline } from "./pipeline.ts";
 

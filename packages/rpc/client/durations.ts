@@ -1,7 +1,7 @@
 /** Tells how long calls took, with all their attempts; streams take until their last message was read. */
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Clock } from "@petstore/runtime/clock";
-import type { CallEnded } from "../call-ended.ts";
+import type { CallEnded } from "../call.ts";
 
 export function withDurations(
   next: Transport,

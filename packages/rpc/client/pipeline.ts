@@ -4,7 +4,7 @@
  */
 import type { Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import type { CallEnded } from "../call-ended.ts";
+import type { CallEnded } from "../call.ts";
 import type { ErrorCatalogue } from "../errors.ts";
 import { limitCalls } from "./call-limit.ts";
 import { withDurations } from "./durations.ts";

@@ -3,7 +3,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { beforeEach, expect, test } from "vitest";
 import { reasonOf } from "../../../processes/errors.ts";
-import type { CallEnded } from "../call-ended.ts";
+import type { CallEnded } from "../call.ts";
 import { startTicker, type TickerOptions, TickerService, type Watch } from "../fixtures/ticker.ts";
 
 const told: string[] = [];

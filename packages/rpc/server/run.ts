@@ -6,8 +6,7 @@ import type { Runtime } from "@petstore/runtime/clock";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
 import { validate } from "connect-transcoder/validation";
 import type { Admission } from "../admission/admission.ts";
-import { type CallContext, openCall, type Principal } from "../call.ts";
-import type { CallEnded } from "../call-ended.ts";
+import { type CallContext, type CallEnded, openCall, type Principal } from "../call.ts";
 import {
   type ErrorCatalogue,
   type ErrorTranslation,

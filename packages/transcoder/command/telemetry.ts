@@ -5,11 +5,11 @@ import { gauge, HTTP_REQUESTS, RPC_CALLS_MADE } from "@petstore/metrics/declarat
 import type { Form } from "@petstore/metrics/exposition";
 import { measureNode } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
+import { recordCalls } from "@petstore/rpc/call";
 import { withDurations } from "@petstore/rpc/client/durations";
 import { withSpans } from "@petstore/rpc/client/traced";
 import { methodName, whenOver } from "@petstore/rpc/http/answers";
 import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
-import { recordCalls } from "@petstore/rpc/recorded-calls";
 import { realTime, stopwatch } from "@petstore/runtime/clock";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
 import {
