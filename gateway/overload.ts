@@ -1,8 +1,7 @@
 /** Load shedding: refuses calls that a service has no room for. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Admission } from "@petstore/rpc/admission/admission";
-import { createShedLog } from "@petstore/rpc/admission/shed-log";
+import { type Admission, createShedLog } from "@petstore/rpc/admission/admission";
 import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/memory";
 import type { Runtime } from "@petstore/runtime/clock";
 import {

@@ -1,8 +1,7 @@
 /** Puts the gateway together: transports, both endpoints, the console, the document, health. */
 import type { AddressInfo } from "node:net";
 import type { Transport } from "@connectrpc/connect";
-import { createAdmission } from "@petstore/rpc/admission/admission";
-import { withAdmission } from "@petstore/rpc/admission/transport";
+import { createAdmission, withAdmission } from "@petstore/rpc/admission/admission";
 import { createSeen, withSeen } from "@petstore/rpc/client/seen";
 import { isLoopback, origin } from "@petstore/rpc/http/address";
 import { callerAddress, createHostCheck } from "@petstore/rpc/http/hosts";

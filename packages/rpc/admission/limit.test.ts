@@ -1,6 +1,22 @@
+import type { DescService } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FLOOR_MS, MAX_LIMIT, MIN_LIMIT, nextBaseline, nextLimit, START_LIMIT, slowdown, TOLERANCE } from "./limit.ts";
+import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import { InventoryService } from "../../../proto/gen/petstore/inventory/v1/inventory_service_pb.ts";
+import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
+import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
+import {
+  FLOOR_MS,
+  MAX_LIMIT,
+  MIN_LIMIT,
+  nextBaseline,
+  nextLimit,
+  priorities,
+  priorityOf,
+  START_LIMIT,
+  slowdown,
+  TOLERANCE,
+} from "./limit.ts";
 
 const limits = fc.double({ min: MIN_LIMIT, max: MAX_LIMIT, noNaN: true });
 const slowdowns = fc.double({ min: 0.1, max: 10, noNaN: true });
@@ -78,4 +94,30 @@ test("a few milliseconds are no sign of anything", () => {
   expect(slowdown(2 * FLOOR_MS, 1)).toBe(2);
   expect(slowdown(80, 20)).toBe(4);
   expect(slowdown(60_000, 20)).toBe(10);
+});
+
+const namesOf = (...services: DescService[]) =>
+  Object.fromEntries(
+    priorities.map((priority) => [
+      priority,
+      services.flatMap(({ methods }) => methods.filter((one) => priorityOf(one) === priority).map(({ name }) => name)),
+    ]),
+  );
+
+test("the contract says what goes first", () => {
+  expect(namesOf(OrderService, PetService, CategoryService, InventoryService)).toEqual({
+    finish: [
+      ...["UpdateOrder", "DeleteOrder", "UpdatePet", "DeletePet"],
+      ...["UpdateCategory", "DeleteCategory", "UpdateInventory"],
+    ],
+    create: ["CreateOrder", "CreatePet", "CreateCategory"],
+    read: [
+      ...["GetOrder", "BatchGetOrders", "GetPet", "BatchGetPets"],
+      ...["GetCategory", "BatchGetCategories", "GetInventory", "BatchGetInventory"],
+    ],
+    list: [
+      ...["ListOrders", "WatchOrders", "ListPets", "WatchPets"],
+      ...["ListCategories", "WatchCategories", "ListInventory", "WatchInventory"],
+    ],
+  });
 });

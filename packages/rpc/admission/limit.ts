@@ -1,11 +1,15 @@
 /**
- * The number of calls that may be under way at once: as many as don't make each other wait for long. Found by measuring, as
- * in Netflix' concurrency-limits (Gradient2) and Envoy's adaptive concurrency. Pure functions.
+ * Which calls go first when there is not room for all, and how many may be under way at once: as many as don't make each other
+ * wait for long. Found by measuring, as in Netflix' concurrency-limits (Gradient2) and Envoy's adaptive concurrency. Pure
+ * functions.
  *
  * More concurrent calls increase the throughput until a resource is used up: a processor, a disk. Beyond that, calls only wait
  * for each other. So the delay of calls is compared with their delay when few are under way. If it is well above `TOLERANCE`
  * times that, the limit falls; else it rises, as long as there is demand.
  */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 
 /**
  * The initial limit, and the least one after nothing was under way for a moment: a burst after a rest is no overload yet.
@@ -60,3 +64,30 @@ export const MEMORY = 50;
  */
 export const nextBaseline = (baselineMs: number, calls: number, ms: number): number =>
   calls === 0 ? Math.max(1, ms) : baselineMs * (1 + Math.sign(ms - baselineMs) / Math.min(MEMORY, calls + 1));
+
+/**
+ * The priority of calls follows from the contract: nobody sets it by hand. From the highest to the lowest, which is refused first: `finish` changes or ends an existing record, such as completing or
+ * cancelling an order, which frees resources; `create` begins a new one; `read` gets a named one; `list` searches.
+ */
+export const priorities = ["finish", "create", "read", "list"] as const;
+export type Priority = (typeof priorities)[number];
+
+const known = new WeakMap<DescMethod, Priority>();
+
+/** A paginated read (AIP-158) or a stream is a `list`, a write that takes an idempotency key is a `create`. */
+export function priorityOf(method: DescMethod): Priority {
+  let priority = known.get(method);
+  if (priority === undefined) {
+    priority = read(method);
+    known.set(method, priority);
+  }
+  return priority;
+}
+
+function read({ idempotency, methodKind, input }: DescMethod): Priority {
+  if (idempotency !== Level.NO_SIDE_EFFECTS)
+    return input.fields.some((field) => getOption(field, fieldOption).header === "Idempotency-Key")
+      ? "create"
+      : "finish";
+  return methodKind !== "unary" || input.fields.some(({ name }) => name === "page_token") ? "list" : "read";
+}
