@@ -5,7 +5,7 @@ import { predefined } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb
 import { RE2JS } from "@bufbuild/re2";
 import { describe, expect, test } from "vitest";
 import { not_blank } from "#proto/petstore/common/v1/rules_pb.ts";
-import { ecmaPattern } from "../../packages/transcoder/openapi/patterns.ts";
+import { ecmaPattern } from "../../packages/transcoder/openapi/rules.ts";
 import { matchIn } from "../../packages/transcoder/validation/value-rules.ts";
 import { exampleToolsMissing, pathFor } from "../harness/example-tools.ts";
 

@@ -1,29 +1,37 @@
 /** The OpenAPI 3.1 document, made from the same operations as the routes: what is on the wire, and nothing else. */
-import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import type { DescEnum, DescFile } from "@bufbuild/protobuf";
 import { type CodecOptions, createCodec } from "../contract/codec.ts";
 import { commentsOf } from "../contract/comments.ts";
-import { lastOf } from "../contract/field-path.ts";
-import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { listParameters, MOST_LISTED } from "../contract/query-parameters.ts";
-import { shapeOf } from "../contract/shown-path.ts";
-import { parseTemplate } from "../contract/template.ts";
-import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
-import { effectiveDates } from "../policy/deprecation.ts";
+import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import type { TimeoutHeader } from "../request/input.ts";
-import { commonHeaders } from "./common.ts";
-import { errorBodies } from "./error-bodies.ts";
-import { errorsOf, type Failure, failuresOf } from "./failures.ts";
-import { groupBy } from "./group-by.ts";
-import type { JsonObject } from "./json.ts";
+import { errorBodies, errorsOf, failureExamples, failuresOf } from "./errors.ts";
+import { type Json, type JsonObject, line, prose } from "./json.ts";
+import { describe, type Texts } from "./operations.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
-import { hasPlace, pathsOf, pathVariables, withOnePathEach } from "./paths.ts";
-import { line, prose } from "./prose.ts";
-import { referredOnly } from "./referred.ts";
-import { requestBodyOf } from "./request-bodies.ts";
-import { type Common, failureExamples, failureResponses, ownHeaders, responsesOf } from "./responses.ts";
-import { createSchemas, type Schemas } from "./schemas.ts";
-import type { Sources } from "./sources.ts";
+import { pathsOf, withOnePathEach, withUniqueIds } from "./paths.ts";
+import { commonHeaders, failureResponses, ownHeaders } from "./responses.ts";
+import { createSchemas } from "./schemas.ts";
+
+/** What a document is made from. */
+export interface Sources {
+  readonly operations: readonly Operation[];
+  /** The catalogue of errors: an enum whose values carry the option `error`. */
+  readonly reasons?: DescEnum | undefined;
+  /** Without a catalogue: the form of errors. "status", a google.rpc.Status, by default; nothing is said of an unknown one. */
+  readonly errors?: "status" | "problem" | "unknown" | undefined;
+  /** The comments of the contract by full name; by default those that its files have, which generated code has not. */
+  readonly docs?: Readonly<Record<string, string>> | undefined;
+  /** The files of the contract and all below them, where predefined rules are found. */
+  readonly files: readonly DescFile[];
+  /** Examples by the full name of a message, as JSON on the wire; one of a request goes before that of its body's message. */
+  readonly examples?: Readonly<Record<string, readonly Json[]>>;
+  /** Examples of merge patches, likewise. */
+  readonly patchExamples?: Readonly<Record<string, readonly Json[]>>;
+  readonly deprecation: DeprecationPolicy;
+  /** What callers can show, any of it, as the document's `securitySchemes`. By default nobody is asked. */
+  readonly security?: Readonly<Record<string, JsonObject>> | undefined;
+}
 
 /** What the document says about the whole interface. Options of the transcoder have the same defaults here. */
 export interface About extends Omit<CodecOptions, "registry"> {
@@ -56,12 +64,6 @@ export interface About extends Omit<CodecOptions, "registry"> {
       }
     | undefined;
 }
-
-/** The comments of the contract by full name. */
-type Texts = Readonly<Record<string, string>>;
-
-/** Sources with all their texts. */
-type Told = Sources & { readonly docs: Texts };
 
 const NOTHING = { errors: [], headers: {} };
 
@@ -125,134 +127,44 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   };
 }
 
-/** An `operationId` is unique in its document: where two services have an RPC of one name, theirs begin with the service. */
-function withUniqueIds(operations: readonly Operation[]): Operation[] {
-  const choices = operations.map(({ service: { name, typeName }, id }) => [id, `${name}_${id}`, `${typeName}.${id}`]);
-  const all = groupBy(choices.flat(), (choice) => choice);
-  return operations.map((operation, i) => {
-    const id = choices[i]?.find((choice) => all.get(choice)?.length === 1) ?? operation.id;
-    return { ...operation, id };
+function tagsOf(operations: readonly Operation[], docs: Texts): JsonObject[] {
+  return [...new Set(operations.map(({ tag }) => tag))].map((name) => {
+    const services = operations.filter(({ tag }) => tag === name).map(({ service }) => service.typeName);
+    return {
+      name: line(name),
+      description: [...new Set(services.map((service) => docs[service]).filter(Boolean))].join(" ") || undefined,
+    };
   });
 }
 
-function describe(
-  operation: Operation,
-  parameters: readonly JsonObject[],
-  failures: readonly Failure[],
-  sources: Told,
-  schemas: Schemas,
-  common: Common,
-): JsonObject {
-  const { operations } = sources;
-  return {
-    operationId: operation.id,
-    tags: [line(operation.tag)],
-    ...textOf(operation, sources),
-    deprecated: operation.deprecation || operation.method.deprecated || operation.service.deprecated ? true : undefined,
-    security: securityOf(operation, sources),
-    parameters,
-    requestBody: requestBodyOf(operation, sources, schemas),
-    responses: responsesOf(operation, failures, {
-      schemas,
-      common,
-      description: sources.docs[operation.method.output.typeName] ?? "Success.",
-      links: linksOf(operation, operations),
-    }),
-  };
-}
-
-/** Any of the credentials, and with each of them the scope. */
-const securityOf = ({ scope }: Operation, { security }: Sources): JsonObject[] | undefined =>
-  security && Object.keys(security).map((name) => ({ [name]: scope === "" ? [] : [scope] }));
-
-function textOf(operation: Operation, { docs, deprecation }: Told): JsonObject {
-  const text = docs[`${operation.service.typeName}.${operation.method.name}`] ?? "";
-  const [, summary = text, rest = ""] = /^(.*?)\.(?:\s+(.*))?$/s.exec(text) ?? [];
-  const paragraphs = [rest, patching(operation), unlisted(operation), prose(ending(operation, deprecation))];
-  return {
-    summary: line(summary) || undefined,
-    description: paragraphs.filter((paragraph) => paragraph !== "").join("\n\n") || undefined,
-  };
-}
-
-const unlisted = (operation: Operation): string =>
-  listParameters(operation).isCut
-    ? `Only the parameters of the request's first ${MOST_LISTED} fields are listed here; those of the others are taken as well.`
-    : "";
-
-function patching({ updateMask, acceptsEmptyMask }: Operation): string {
-  if (!updateMask) return "";
-  const least = acceptsEmptyMask ? "" : " It has to name at least one.";
-  return `The body is a merge patch: it changes the members that it names, and no others.${least}`;
-}
-
-function ending(operation: Operation, policy: Sources["deprecation"]): string {
-  const { deprecation, method } = operation;
-  if (!deprecation) return "";
-  const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
-  const shown = new Map(method.input.fields.map(({ name, jsonName }) => [name, jsonName]));
-  // The path may go by the names of another operation there.
-  for (const { name, variable, isWhole } of pathVariables(operation))
-    if (variable && isWhole) shown.set(lastOf(variable.field).name, name);
-  const successor = deprecation.successorTemplate.replaceAll(/\{(\w+)\}/g, (_, name) => `{${shown.get(name)}}`);
-  return [
-    `Deprecated since ${moment(deprecatedAt)}, with its sunset on ${moment(sunsetAt)}.`,
-    policy.goneAfterSunset ? "From then on the answer is 410." : "It may be gone from then on.",
-    ...(successor === "" ? [] : [`Use \`${successor}\` instead.`]),
-  ].join(" ");
-}
-
-const moment = (date: Date): string => date.toISOString().replace(".000Z", "Z");
-
-/**
- * From a created record to every operation that takes its identifier: at its path and below, or elsewhere by a variable that
- * has the record's name in it, as `book_id` has that of a Book. `id` may be anybody's.
- */
-function linksOf(operation: Operation, operations: readonly Operation[]): JsonObject | undefined {
-  const template = getOption(operation.method, operationOption).location;
-  const { record, successStatus } = operation;
-  if (!template || !record || successStatus === 204) return undefined;
-  const location = parseTemplate(template, record);
-  const sources = location.variables.map(({ field }) => lastOf(field));
-  const isTold = location.variables.every(({ field, isMulti }) => !isMulti && headerOf(lastOf(field)) === "");
-  if (sources.length === 0 || !isTold) return undefined;
-  const name = qualified(record, sources[0] as DescField);
-  const targets = operations
-    .filter(hasPlace)
-    .filter(
-      ({ template: { segments, variables }, params }) =>
-        params.length === sources.length &&
-        variables.every(({ isMulti }) => !isMulti) &&
-        (shapeOf({ segments: segments.slice(0, location.segments.length), customVerb: "" }) === shapeOf(location) ||
-          (params.length === 1 && params[0] && lastOf(params[0]).name === name)),
-    );
-  const from = sources.map(({ jsonName }) => `$response.body#/${jsonName.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+/** The components that other parts of a document refer to, and those that these refer to in turn, in their order. */
+export function referredOnly(components: JsonObject, others: Json): JsonObject {
+  const referred = new Set<string>();
+  const open: Json[] = [others];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    for (const [name, member] of Object.entries(next)) {
+      if (member === undefined) continue;
+      const [, kind, called] = (name === "$ref" && REFERENCE.exec(String(member))) || [];
+      if (kind === undefined || called === undefined) open.push(member);
+      else if (!referred.has(`${kind}/${called}`)) {
+        referred.add(`${kind}/${called}`);
+        open.push((components[kind] as JsonObject | undefined)?.[called] ?? null);
+      }
+    }
+  }
   return Object.fromEntries(
-    targets.map((target) => [
-      target.id,
-      {
-        operationId: target.id,
-        parameters: Object.fromEntries(
-          pathVariables(target)
-            .filter(({ variable }) => variable)
-            .map(({ name }, i) => [name, from[i]]),
-        ),
-      },
+    Object.entries(components).map(([kind, named]) => [
+      kind,
+      // Operations name these, and don't refer to them.
+      kind === "securitySchemes"
+        ? named
+        : named && kept(named as JsonObject, (name) => referred.has(`${kind}/${name}`)),
     ]),
   );
 }
 
-/** What others call a field of a record: `book_id`, be it `id` or `book_id` in the Book. */
-function qualified(record: DescMessage, { name }: DescField): string {
-  const owner = `${record.name.replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, "_").toLowerCase()}_`;
-  return name.startsWith(owner) ? name : owner + name;
-}
+const REFERENCE = /^#\/components\/(\w+)\/([\w.-]+)$/;
 
-function tagsOf(operations: readonly Operation[], docs: Texts): JsonObject[] {
-  const services = groupBy(operations, ({ tag }) => tag);
-  return [...services].map(([name, ofTag]) => ({
-    name: line(name),
-    description:
-      [...new Set(ofTag.map(({ service }) => docs[service.typeName]).filter(Boolean))].join(" ") || undefined,
-  }));
-}
+const kept = (named: JsonObject, isKept: (name: string) => boolean): JsonObject =>
+  Object.fromEntries(Object.entries(named).filter(([name]) => isKept(name)));

@@ -1,3 +1,5 @@
+/** Values and texts of a document, as the tools that read documents need them. */
+
 /** A JSON value that is being made. Integers beyond 2^53 are bigints; members that are undefined are left out. */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -6,6 +8,9 @@ export interface JsonObject {
 
 /** The content of a body that is bytes of any type. */
 export const BYTES: JsonObject = { "*/*": { schema: { type: "string", format: "binary" } } };
+
+/** A reference to a component. */
+export const refer = (kind: string, name: string): JsonObject => ({ $ref: `#/components/${kind}/${name}` });
 
 /** JSON text in which a bigint is an integer with all its digits. It is YAML as well, as which many tools read documents. */
 export function jsonText(value: Json): string {
@@ -26,3 +31,19 @@ const stringText = (text: string): string =>
 const NOT_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
+
+const LINE_BREAKS = /\r\n|[\r\v\f\x85\u2028\u2029]/g;
+const SPACES = /\p{Zs}/gu;
+/** Controls, what turns the direction of text, and what is no character. */
+const REFUSED = /(?![\n\t])[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFEFF]/gu;
+const COMMENT_SIGNS = /(?<=\*)(?=\/)|(?<=\/)(?=\*)/g;
+
+/**
+ * A text of a contract. Generators of clients put it into comments, whatever the language: nothing in it ends a comment or,
+ * unseen, its line, and nothing is there that a compiler refuses.
+ */
+export const prose = (text: string): string =>
+  text.replaceAll(LINE_BREAKS, "\n").replaceAll(SPACES, " ").replaceAll(REFUSED, "").replaceAll(COMMENT_SIGNS, " ");
+
+/** What stands on one line: titles, summaries, names. */
+export const line = (text: string): string => prose(text).replaceAll(/\s+/g, " ").trim();

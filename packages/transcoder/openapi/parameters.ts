@@ -7,10 +7,10 @@ import type { Operation } from "../contract/operation.ts";
 import { listParameters } from "../contract/query-parameters.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID, TIMEOUT_HEADERS, type TimeoutHeader } from "../request/input.ts";
-import { lastEventId } from "./events.ts";
-import type { JsonObject } from "./json.ts";
+import { type JsonObject, refer } from "./json.ts";
 import { type PathVariable, pathVariables } from "./paths.ts";
 import type { Schemas } from "./schemas.ts";
+import { lastEventId } from "./streams.ts";
 import { scalarSchema } from "./values.ts";
 
 /** The parameters of an operation. Of `common` those that it has are referred to. */
@@ -47,7 +47,7 @@ export function parametersOf(
     ...inMask,
     ...inHeader,
     ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
-    ...inCommon.map(([called]) => ({ $ref: `#/components/parameters/${called}` })),
+    ...inCommon.map(([called]) => refer("parameters", called)),
   ];
 }
 

@@ -2,7 +2,6 @@
 import type { Operation } from "../contract/operation.ts";
 import { shownPath, shownShape, wildcardNames } from "../contract/shown-path.ts";
 import type { Variable } from "../contract/template.ts";
-import { groupBy } from "./group-by.ts";
 import type { JsonObject } from "./json.ts";
 
 /** A variable of a path as the document has it: one wildcard of the template. */
@@ -43,24 +42,35 @@ const VERBS: readonly string[] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HE
 /** Whether the document has a place for the operation's verb. */
 export const hasPlace = ({ verb }: Operation): boolean => VERBS.includes(verb);
 
+/** An `operationId` is unique in its document: where two services have an RPC of one name, theirs begin with the service. */
+export function withUniqueIds(operations: readonly Operation[]): Operation[] {
+  const choices = operations.map(({ service: { name, typeName }, id }) => [id, `${name}_${id}`, `${typeName}.${id}`]);
+  const [first, again] = [new Set<string>(), new Set<string>()];
+  for (const choice of choices.flat()) (first.has(choice) ? again : first).add(choice);
+  return operations.map((operation, i) => {
+    const id = choices[i]?.find((choice) => !again.has(choice)) ?? operation.id;
+    return { ...operation, id };
+  });
+}
+
 /**
  * The document's `paths`. What it has no place for stands beside the others of its path as `x-additional-operations`, by verb
  * and route: another verb, or an operation whose path differs from an earlier one's in a "**" alone.
  */
-export function pathsOf(
-  described: readonly { readonly operation: Operation; readonly text: JsonObject }[],
-): JsonObject {
-  const paths = groupBy(described, ({ operation }) => operation.path);
-  return Object.fromEntries([...paths].map(([path, ofPath]) => [path, pathItem(ofPath)]));
-}
-
-function pathItem(ofPath: readonly { readonly operation: Operation; readonly text: JsonObject }[]): JsonObject {
-  const item: Record<string, JsonObject> = {};
-  const others: Record<string, JsonObject> = {};
-  for (const { operation, text } of ofPath) {
-    const { verb, route } = operation;
-    if (hasPlace(operation) && !(verb.toLowerCase() in item)) item[verb.toLowerCase()] = text;
-    else others[`${verb} ${route}`] = text;
+export function pathsOf(described: readonly { readonly operation: Operation; readonly text: JsonObject }[]) {
+  const items: Record<string, Record<string, JsonObject>> = {};
+  const left: (typeof described)[number][] = [];
+  for (const one of described) {
+    const { path, verb } = one.operation;
+    const item = items[path] ?? {};
+    items[path] = item;
+    if (hasPlace(one.operation) && !(verb.toLowerCase() in item)) item[verb.toLowerCase()] = one.text;
+    else left.push(one);
   }
-  return Object.keys(others).length === 0 ? item : { ...item, "x-additional-operations": others };
+  for (const { operation, text } of left) {
+    const item = items[operation.path];
+    const others = { ...item?.["x-additional-operations"], [`${operation.verb} ${operation.route}`]: text };
+    items[operation.path] = { ...item, "x-additional-operations": others };
+  }
+  return items;
 }

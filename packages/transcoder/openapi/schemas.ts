@@ -6,11 +6,10 @@ import { type Codec, enumNames, isOfItems, NULL_VALUE } from "../contract/codec.
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { isMerged } from "../contract/operation.ts";
 import { isLong, isNullable } from "../response/encode.ts";
-import { behaviorKeywords } from "./behavior.ts";
-import type { JsonObject } from "./json.ts";
-import { isRequired, ownKeywords } from "./presence.ts";
+import type { Sources } from "./document.ts";
+import { type JsonObject, refer as referTo } from "./json.ts";
+import { behaviorKeywords, isRequired, ownKeywords } from "./presence.ts";
 import { ruleKeywords } from "./rules.ts";
-import type { Sources } from "./sources.ts";
 import { addressBytes, enumSchema, inText, nullable, scalarSchema, valueNames, wellKnownSchema } from "./values.ts";
 
 /**
@@ -55,7 +54,7 @@ export function createSchemas(
       named.set(name, { of, schema });
       schema(); // finds what it refers to in turn
     }
-    return { $ref: `#/components/schemas/${name}` };
+    return referTo("schemas", name);
   }
 
   /** Refers to the schema of a message. */

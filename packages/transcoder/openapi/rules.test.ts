@@ -1,7 +1,7 @@
 import { RE2JS } from "@bufbuild/re2";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ecmaPattern } from "./patterns.ts";
+import { ecmaPattern } from "./rules.ts";
 
 /** Signs by which the two could be told apart. */
 const SIGNS = [..."ab_Zk\u212A\u017F09-^]\\{}.,:/ \t\n\v\f\r\0\u00A0\u2028\u2029\uFEFF\u00E9\u0660\u{1F600}"];
