@@ -22,7 +22,7 @@ beforeAll(async () => {
   const services = [{ name: "pet", desc: PetService, transport: servedInProcess(PetService, implementation as never) }];
   const common = { basePath: "", clock: Date.now, random: Math.random };
   gateway = await startGateway(PetService, implementation as never, {
-    checkHost: createHostCheck(["shop.example"]),
+    hosts: { check: createHostCheck(["shop.example"]) },
     cors: cors(["*"]),
     plugins: [
       petstoreConsole({ basePath: "" }),

@@ -3,14 +3,12 @@ import type { IncomingMessage } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { Admission } from "@petstore/rpc/admission/admission";
-import { ANONYMOUS, callerName, callHeaders } from "@petstore/rpc/call";
-import { CALLER_LEFT } from "@petstore/rpc/http/answers";
+import { callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/hosts";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { createOnePortServer } from "@petstore/rpc/http/one-port";
 import { behindAnswers } from "@petstore/rpc/http/refusals";
 import type { ServerTls } from "@petstore/rpc/tls/certificates";
-import { traceIds } from "@petstore/trace/context";
 import {
   type CatalogueErrors,
   type DeprecationPolicy,
@@ -18,23 +16,24 @@ import {
   type Limits,
   markArrivals,
   serverOptions,
-  splitTarget,
   type TranscoderOptions,
   transcoder,
 } from "connect-transcoder";
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { createMetrics, type Metrics } from "../processes/metrics.ts";
-import { type Auth, addAdmission } from "./auth.ts";
+import { type Auth, addAdmission, neededMethods } from "./auth.ts";
 import type { Cors } from "./cors.ts";
-import type { DeprecatedCalls } from "./deprecated-calls.ts";
-import { neededMethods } from "./events/needed-methods.ts";
-import { createShedding, keepResponses, refuseWithoutMemory } from "./overload.ts";
-import { createRates, type RatesOptions } from "./rates/counting.ts";
-import { recordRequests } from "./requests.ts";
-import { countStreams, type StreamsOptions } from "./streams.ts";
-import { type TracesOptions, traceRequests } from "./traces.ts";
-import { answerUnknownRpcs } from "./unknown-rpcs.ts";
+import {
+  countStreams,
+  createRates,
+  createShedding,
+  keepResponses,
+  type LimitsOptions,
+  refuseWithoutMemory,
+} from "./limits.ts";
+import { countDeprecated, logRequests, type RequestsOptions, recordRequests, traceRequests } from "./requests.ts";
+import { answerUnknownRpc } from "./rpc-endpoint.ts";
 
 /** Version of the HTTP interface, sent with every answer. */
 export const API_VERSION = "1.0.0";
@@ -57,7 +56,7 @@ declare module "fastify" {
 /** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
-export interface GatewayOptions extends RatesOptions, StreamsOptions, TracesOptions {
+export interface GatewayOptions extends LimitsOptions, RequestsOptions {
   /** Each with its admission control. Without `admission` every call is let in. */
   readonly services: readonly {
     readonly desc: DescService;
@@ -73,14 +72,10 @@ export interface GatewayOptions extends RatesOptions, StreamsOptions, TracesOpti
   readonly limits: Limits;
   readonly connections?: Partial<OnePortLimits>;
   /** Checks the `Host` of a request to a route that does not answer any host. By default every name is accepted. */
-  readonly checkHost?: HostCheck | undefined;
+  readonly hosts?: { readonly check: HostCheck | undefined };
   /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
-  /** In front of every path, such as "/api"; empty for none. */
-  readonly basePath: string;
   readonly deprecation?: DeprecationPolicy;
-  /** Notes who calls what is deprecated. */
-  readonly deprecatedCalls?: DeprecatedCalls | undefined;
   readonly auth: Auth;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
@@ -97,7 +92,7 @@ type Layer = (app: FastifyInstance) => PromiseLike<unknown> | unknown;
 
 /** Returns the gateway ready, but not listening. @throws Error when an annotation of a service can't be served */
 export async function buildGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { log, auth, checkHost, cors, connections, tls, limits, plugins = [], metrics = createMetrics() } = options;
+  const { log, auth, hosts, cors, connections, tls, limits, plugins = [], metrics = createMetrics() } = options;
   const served: TranscoderOptions = {
     ...options,
     apiVersion: API_VERSION,
@@ -127,11 +122,11 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     countDeprecated(options), // refuses nothing
     (app) => markArrivals(app, served), // refuses nothing; makes a record of what is thrown below
     traceRequests(options), // refuses nothing
-    checkHosts(checkHost), // 421; not even a preflight is answered to a page that comes by a host name of its own
+    checkHosts(hosts), // 421; not even a preflight is answered to a page that comes by a host name of its own
     (app) => cors?.register(app), // 204: preflights; what is refused below can be read by pages
     refuseWithoutMemory, // 503
     rates.limit, // 429 for what asks for no operation; the others are counted when their caller is known
-    answerUnknownRpcs, // 404, as its RPC protocol has it
+    unrouted(answerUnknownRpc), // 404, as its RPC protocol has it
     (app) => app.register(transcoder, served), // 404, 405; 414, 431; 400 for `Host`; then `admit`, and what an operation asks
     ...plugins.map(inScope), // the RPC endpoint: 415 for gRPC, then `admit`
   ];
@@ -154,7 +149,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     // A layer logs one line per request, after its answer was sent.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
   });
-  addAdmission(app, auth, { letIn, count: rates.count, countStream: countStreams({ ...options, metrics }) });
+  addAdmission(app, auth, { letIn, count: rates.count, countStream: countStreams(options, metrics) });
   for (const add of hooks) await add(app);
   return app;
 }
@@ -164,45 +159,20 @@ const inScope =
   (app) =>
     app.register(plugin);
 
-const logRequests =
-  (log: Logger): Layer =>
+/** Answers what has no route, if `answer` does. All else passes. */
+const unrouted =
+  (answer: typeof answerUnknownRpc): Layer =>
   (app) =>
-    app.addHook(
-      "onResponse",
-      (
-        { id: requestId, calledAs, method, originalUrl, caller: who, trace, isShed },
-        { raw, statusCode, elapsedTime },
-        done,
-      ) => {
-        if (isShed) return done();
-        const path = splitTarget(originalUrl).path;
-        const caller = who || undefined;
-        // The services log the call under this id.
-        const sharedWith = calledAs === requestId ? undefined : calledAs || undefined;
-        const status = raw.headersSent ? statusCode : CALLER_LEFT;
-        const ms = Math.round(elapsedTime);
-        log.info({ requestId, ...traceIds(trace), sharedWith, caller, method, path, status, ms });
-        done();
-      },
-    );
-
-const countDeprecated =
-  ({ deprecatedCalls, addressOf }: GatewayOptions): Layer =>
-  (app) =>
-    deprecatedCalls &&
-    app.addHook("onSend", (request, _reply, _payload, done) => {
-      const { operation, caller: id } = request; // empty for a caller that was not let in
-      const name = () => callerName(id === ANONYMOUS.id ? ANONYMOUS : { id }, () => addressOf(request));
-      if (operation?.deprecation && id) deprecatedCalls.count(operation, name());
-      done();
+    app.addHook("onRequest", (request, reply, done) => {
+      if (!request.is404 || !answer(app, request, reply)) done();
     });
 
 const checkHosts =
-  (checkHost: HostCheck | undefined): Layer =>
+  (hosts: GatewayOptions["hosts"]): Layer =>
   (app) =>
-    checkHost &&
+    hosts &&
     app.addHook("onRequest", ({ raw, routeOptions }, _reply, done) => {
-      const refusal = routeOptions.config.answersAnyHost ? undefined : checkHost(raw);
+      const refusal = routeOptions.config.answersAnyHost ? undefined : hosts.check?.(raw);
       done(refusal === undefined ? undefined : new HttpError("MISDIRECTED_REQUEST", `Host: ${refusal}`));
     });
 

@@ -98,7 +98,7 @@ async function answerTo(one: Partial<Fault>, other: Fault): Promise<string> {
       ],
       auth,
       cors: cors(["https://shop.example"]),
-      checkHost: ({ headers }) => (headers.host === "evil.example" ? "is not served here" : undefined),
+      hosts: { check: ({ headers }) => (headers.host === "evil.example" ? "is not served here" : undefined) },
       ...one.options,
       ...other.options,
     },

@@ -6,8 +6,8 @@ import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { API_VERSION, TOLD_CHOICES } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
+import { ratePolicy } from "./limits.ts";
 import { examples, patchExamples } from "./openapi-examples.ts";
-import { ratePolicy } from "./rates/counting.ts";
 import { httpServices } from "./services.ts";
 
 /** @throws Error when the configured sunset is before the deprecation. */

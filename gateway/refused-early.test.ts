@@ -13,7 +13,7 @@ beforeAll(async () => {
   const services = [{ desc: PetService, transport: servedInProcess(PetService, implementation as never) }];
   const limits = { ...testLimits, rpcBytes: 64 * 1024 };
   gateway = await startGateway(PetService, implementation as never, {
-    checkHost: createHostCheck(["localhost"]),
+    hosts: { check: createHostCheck(["localhost"]) },
     auth: {
       admit({ headers }) {
         if (headers["x-api-key"] === "wrong") throw new HttpError("UNAUTHENTICATED", "The key is not valid.");

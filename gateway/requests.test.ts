@@ -44,7 +44,7 @@ async function start(options: Partial<GatewayOptions> = {}) {
 
 test("operations, RPCs, what there is not, what is refused and what is malformed", async () => {
   const { call, counts, port } = await start({
-    checkHost: ({ headers }) => (headers.host === "evil" ? "no" : undefined),
+    hosts: { check: ({ headers }) => (headers.host === "evil" ? "no" : undefined) },
   });
   await call("/api/pets/1");
   await call("/api/pets/2");

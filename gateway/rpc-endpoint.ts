@@ -7,21 +7,22 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
+import type { PlainAnswer } from "@petstore/rpc/http/answers";
 import { judgeTypes } from "@petstore/rpc/server/call-types";
 import { knownFields, limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
 import { dropEndlessTimeout } from "@petstore/rpc/server/endless-timeouts";
+import { unknownRpcAnswer } from "@petstore/rpc/server/error-answer";
 import { limitCall } from "@petstore/rpc/server/message-limit";
 import { isServed } from "@petstore/rpc/server/routes";
 import { beforeFailure, ensureQuery, explainDecoding } from "@petstore/rpc/server/unreadable-message";
 import { endedBy } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError, splitTarget } from "connect-transcoder";
-import type { FastifyInstance, RouteHandlerMethod } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from "fastify";
 import { errors } from "#errors";
 import type { GatewayPlugin } from "./app.ts";
 import type { GatewayLimits } from "./config.ts";
 import { exchangeKey, exchangeOf, forward, isSafe, toRpcError } from "./rpc-proxy.ts";
-import { sendAnswer } from "./unknown-rpcs.ts";
 
 export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
@@ -33,55 +34,52 @@ export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
 
 export const rpcEndpoint =
   (options: RpcEndpointOptions): GatewayPlugin =>
-  (app) =>
-    serveRpcs(app, options);
+  async (app) => {
+    const { services, limits, clock, draining } = options;
+    app.removeAllContentTypeParsers();
 
-async function serveRpcs(app: FastifyInstance, options: RpcEndpointOptions): Promise<void> {
-  const { services, limits, clock, draining } = options;
-  app.removeAllContentTypeParsers();
-
-  const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
-    grpc: false,
-    readMaxBytes: limits.rpcBytes,
-    acceptCompression: limitedCompressions(errors),
-    binaryOptions: knownFields,
-    jsonOptions: strictJson,
-    contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
-    requestGate: async (context) => {
-      beforeFailure(context, (error) => {
-        if (!exchangeOf(context).decoded) explainDecoding(error, errors, [Code.Unimplemented]);
-      });
-      const { request } = exchangeOf(context);
-      try {
-        await app.admit(request, context.method);
-      } catch (thrown) {
-        app.countRefusal(thrown);
-        throw toRpcError(thrown, context);
-      }
-      ensureQuery(context, errors);
-    },
-    routes: (router) => {
-      const forwarding = { clock, requestMs: limits.requestMs, draining };
-      for (const service of services) forward(router, service, forwarding);
-      for (const [i, handler] of router.handlers.entries())
-        router.handlers[i] = Object.assign(async (call: UniversalServerRequest) => {
-          const { request } = exchangeOf({ values: call.contextValues });
-          dropEndlessTimeout(call.header);
-          const limited = limitCall(call, request.raw, handler.method, limits.rpcBytes, errors);
-          const answer = await handler(limited);
-          // The plugin sends its answers past Fastify's hooks, one of which adds the rate headers.
-          for (const [name, value] of Object.entries(app.rateHeaders(request)))
-            request.response?.setHeader(name, value);
-          return answer.body && handler.method.methodKind !== "unary"
-            ? { ...answer, body: endedBy(call.signal, answer.body) }
-            : answer;
-        }, handler);
-    },
+    const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
+      grpc: false,
+      readMaxBytes: limits.rpcBytes,
+      acceptCompression: limitedCompressions(errors),
+      binaryOptions: knownFields,
+      jsonOptions: strictJson,
+      contextValues: (request) => createContextValues().set(exchangeKey, { request, decoded: false }),
+      requestGate: async (context) => {
+        beforeFailure(context, (error) => {
+          if (!exchangeOf(context).decoded) explainDecoding(error, errors, [Code.Unimplemented]);
+        });
+        const { request } = exchangeOf(context);
+        try {
+          await app.admit(request, context.method);
+        } catch (thrown) {
+          app.countRefusal(thrown);
+          throw toRpcError(thrown, context);
+        }
+        ensureQuery(context, errors);
+      },
+      routes: (router) => {
+        const forwarding = { clock, requestMs: limits.requestMs, draining };
+        for (const service of services) forward(router, service, forwarding);
+        for (const [i, handler] of router.handlers.entries())
+          router.handlers[i] = Object.assign(async (call: UniversalServerRequest) => {
+            const { request } = exchangeOf({ values: call.contextValues });
+            dropEndlessTimeout(call.header);
+            const limited = limitCall(call, request.raw, handler.method, limits.rpcBytes, errors);
+            const answer = await handler(limited);
+            // The plugin sends its answers past Fastify's hooks, one of which adds the rate headers.
+            for (const [name, value] of Object.entries(app.rateHeaders(request)))
+              request.response?.setHeader(name, value);
+            return answer.body && handler.method.methodKind !== "unary"
+              ? { ...answer, body: endedBy(call.signal, answer.body) }
+              : answer;
+          }, handler);
+      },
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    fastifyConnectPlugin(routed(app, options), connect, (error) => (error ? reject(error) : resolve()));
+    await promise;
   };
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  fastifyConnectPlugin(routed(app, options), connect, (error) => (error ? reject(error) : resolve()));
-  await promise;
-}
 
 /**
  * The Fastify instance, adapted because the plugin (2.2) does two things wrong: it registers its paths for every HTTP
@@ -117,3 +115,35 @@ function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions
 
 // Its trailers would be lost on the way.
 const NOT_GRPC = "The gateway does not speak gRPC: call the service itself, or use gRPC-Web or Connect.";
+
+/** An RPC's path has the service's full name, with its package; no path of the HTTP API looks like that. */
+const RPC_PATH = /\/\w+(\.\w+)+\/\w+$/;
+
+/** Answers a call of an unknown RPC in its own protocol, not with the 404 of the HTTP API. False for what is no such call. */
+export function answerUnknownRpc(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
+  const { path, query } = splitTarget(request.url);
+  if (!RPC_PATH.test(path) || isAnybodysJson(request)) return false;
+  // There is one, but not by this method.
+  if (app.hasRoute({ method: "POST", url: path })) return false;
+  const answer = unknownRpcAnswer(request, query, errors);
+  if (answer) sendAnswer(app, reply, answer);
+  return answer !== undefined;
+}
+
+/** Answers a call that is not forwarded, with what the gateway says in every answer. */
+function sendAnswer(app: FastifyInstance, reply: FastifyReply, { status, headers, body }: PlainAnswer): void {
+  if (body.length > 0) return void reply.code(status).headers(headers).send(Buffer.from(body));
+  // A Trailers-Only response is one frame. Fastify would send an empty second one, and then gRPC's own clients see no
+  // status.
+  reply.hijack();
+  reply.raw.statusCode = status;
+  for (const [name, value] of Object.entries({ ...reply.getHeaders(), ...headers, ...app.rateHeaders(reply.request) }))
+    reply.raw.setHeader(name, value as string);
+  reply.raw.end();
+}
+
+/** Whether it is plain JSON without the header that Connect's clients send. */
+const isAnybodysJson = ({ method, headers }: FastifyRequest): boolean =>
+  method === "POST" &&
+  headers["connect-protocol-version"] === undefined &&
+  /^application\/json\s*($|;)/i.test(headers["content-type"] ?? "");

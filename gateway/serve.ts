@@ -86,7 +86,7 @@ export async function openGateway(
   admin.routes.set("GET /readyz", readiness);
   const deprecatedCalls = createDeprecatedCalls(deprecation, time.wallClock);
   admin.routes.set("GET /deprecated", () => ({ status: 200, body: deprecatedCalls.report() }));
-  let checkHost = config.allowedHosts && createHostCheck(config.allowedHosts);
+  const hosts = { check: config.allowedHosts && createHostCheck(config.allowedHosts) };
   const app = await buildGateway({
     services: [...called, struck(events)],
     draining: draining.signal,
@@ -101,7 +101,7 @@ export async function openGateway(
     addressOf,
     connections: config.connections,
     streams: config.streams,
-    checkHost: (request) => checkHost?.(request),
+    hosts,
     tls,
     basePath,
     deprecation,
@@ -131,7 +131,7 @@ export async function openGateway(
       "callers on other machines need no credentials: everybody may do everything, and all share one space of idempotency " +
         "keys, in which equal keys meet. AUTH_MODE tells callers apart.",
     );
-  if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) checkHost = createHostCheck([]);
+  if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) hosts.check = createHostCheck([]);
   admin.routes.set("GET /startupz", () => STARTED);
   return localUrl + basePath;
 }

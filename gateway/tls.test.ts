@@ -185,7 +185,7 @@ test("a request that comes without a type and without a length is judged by what
 });
 
 test("an IPv6 address may be named without brackets, as Node's client does", async () => {
-  const session = http2(await start({ checkHost: createHostCheck([]) }));
+  const session = http2(await start({ hosts: { check: createHostCheck([]) } }));
   const named = { ":authority": "::1:8443" };
   expect((await askHttp2(session, { headers: named })).status).toBe(200);
   const rpc = { method: "POST", path: "/petstore.pet.v1.PetService/GetPet", body: "{}" };

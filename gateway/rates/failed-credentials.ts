@@ -9,7 +9,7 @@ import { accessTokenIn } from "@petstore/rpc/auth/authentication";
 import type { Credentials } from "@petstore/rpc/auth/credentials";
 import type { CallerAddress } from "@petstore/rpc/http/hosts";
 import type { Runtime } from "@petstore/runtime/clock";
-import { refuseBeyond } from "./counting.ts";
+import { refuseBeyond } from "../limits.ts";
 import { createLatest, createRateLimits } from "./rate-limits.ts";
 
 /** Requests with invalid credentials, of one address. */

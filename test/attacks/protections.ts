@@ -142,12 +142,12 @@ export const protections = {
     trials: [
       trial(
         "more requests than allowed",
-        "gateway/rates/counting.test.ts",
+        "gateway/limits-rates.test.ts",
         "every answer says what remains; beyond the rate it is 429, and no service hears of it",
       ),
       trial(
         "the same by another protocol",
-        "gateway/rates/counting.test.ts",
+        "gateway/limits-rates.test.ts",
         "counts together with HTTP, and is refused in its own form",
       ),
       trial(
@@ -187,7 +187,7 @@ export const protections = {
       ),
       trial(
         "one caller that asks for everything",
-        "gateway/overload.test.ts",
+        "gateway/limits-overload.test.ts",
         "who asks for everything is refused, and keeps nobody else out",
       ),
     ],

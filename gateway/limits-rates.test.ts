@@ -5,12 +5,12 @@ import { HttpError } from "connect-transcoder";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { cors } from "../cors.ts";
-import { docs } from "../docs.ts";
-import { emptyDocument, servedInProcess, startGateway, testLimits } from "../fixtures/gateway.ts";
-import { createReadiness, health } from "../health.ts";
-import { rpcEndpoint } from "../rpc-endpoint.ts";
-import { createRateLimits } from "./rate-limits.ts";
+import { cors } from "./cors.ts";
+import { docs } from "./docs.ts";
+import { emptyDocument, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
+import { createReadiness, health } from "./health.ts";
+import { createRateLimits } from "./rates/rate-limits.ts";
+import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 const ORIGIN = "https://shop.example";
 let now = 0;
