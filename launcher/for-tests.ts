@@ -21,8 +21,7 @@ import { type AdminAnswer, Unusable } from "../processes/admin.ts";
 import { openCommon } from "../processes/common.ts";
 import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
-import { type OpenService, openService } from "../services/open.ts";
-import { pathsInMemory } from "./paths-in-memory.ts";
+import { type OpenService, openService, pathsInMemory } from "../services/open.ts";
 
 interface Options {
   readonly seed?: number;
@@ -61,7 +60,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
     const services = new Map<ServiceName, OpenService>();
     // Only to each other: what an old world is still doing must not reach the next one.
     const none = () => {};
-    const parts = { ...common, pathTo: pathsInMemory(() => services, common), waitsFor: none, failpoint: none };
+    const parts = { ...common, pathTo: pathsInMemory({ services }, common), waitsFor: none, failpoint: none };
     const open = async (name: ServiceName) => {
       const store = async () => openMemory({ data: data.get(name) ?? emptyData(), clock: time.clock });
       services.set(name, await openService(serviceConfig(environment, name), { ...parts, openStore: store }, world));
@@ -90,7 +89,7 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
 
   async function fillShop(services: Services, seed: number, pets: number): Promise<void> {
     const serviceOf = new Map(publicServices.map(({ name, desc }) => [desc.typeName, name]));
-    const to = pathsInMemory(() => services, common);
+    const to = pathsInMemory({ services }, common);
     const pathOf = (typeName: string) => to(serviceOf.get(typeName) as ServiceName);
     const transport: Parameters<typeof createPetstore>[0] = {
       transport: {
@@ -108,11 +107,12 @@ async function openForTests(options: Options, given: NodeJS.ProcessEnv, stack: A
   faults.set(options.faults ?? []);
   let world = await begin(seed);
   stack.defer(() => world[Symbol.asyncDispose]());
-  const url = await openGateway(
-    config,
-    { ...common, faults, pathTo: pathsInMemory(() => world.services, common) },
-    stack,
-  );
+  const present = {
+    get services() {
+      return world.services;
+    },
+  };
+  const url = await openGateway(config, { ...common, faults, pathTo: pathsInMemory(present, common) }, stack);
 
   admin.routes.set("POST /reset", async (body) => {
     const { seed: next = seed } = membersOf(body, { seed: "number" });

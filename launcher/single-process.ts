@@ -10,8 +10,7 @@ import { openCommon } from "../processes/common.ts";
 import { processNames, type ServiceName, serviceNames } from "../processes/names.ts";
 import { serviceConfig } from "../services/config.ts";
 import { addCopies } from "../services/copies.ts";
-import { type OpenService, servicesOfOneProcess } from "../services/open.ts";
-import { pathsInMemory, pick } from "./paths-in-memory.ts";
+import { type OpenService, pathsInMemory, servicesOfOneProcess } from "../services/open.ts";
 import { prepare } from "./prepare.ts";
 import { say, welcome } from "./screen.ts";
 
@@ -32,16 +31,19 @@ export async function openPetstore(
   const settings = { ...config.settings, ...serviceConfig(environment, "pet").settings };
   const common = await openCommon({ ...config, settings, instance: "petstore" }, stack);
   const services = new Map<ServiceName, OpenService>();
-  const parts = { ...common, pathTo: pathsInMemory(() => services, common), waitsFor };
+  const parts = { ...common, pathTo: pathsInMemory({ services }, common), waitsFor };
   const openService = servicesOfOneProcess();
-  const open = async (name: ServiceName) =>
-    services.set(name, await openService(serviceConfig(environment, name), parts, stack));
-  await Promise.all(serviceNames.map(open));
-  const files = [...services.values()].flatMap(({ file }) => file ?? []);
+  const open = async (name: ServiceName) => {
+    const service = await openService(serviceConfig(environment, name), parts, stack);
+    services.set(name, service);
+    return { name, kind: name, service };
+  };
+  const opened = await Promise.all(serviceNames.map(open));
+  const files = opened.flatMap(({ service }) => service.file ?? []);
   if (files.length > 0) addCopies(common.admin.routes, files);
   // Only now: each calls the others as soon as it listens.
-  const listen = async (name: ServiceName) => ({ name, kind: name, url: await pick(services, name).listen() });
-  const endpoints = await Promise.all(serviceNames.map(listen));
+  const listening = opened.map(async ({ service, ...named }) => ({ ...named, url: await service.listen() }));
+  const endpoints = await Promise.all(listening);
   const url = await openGateway(config, parts, stack);
   const all = [{ name: "gateway", kind: "gateway", url }, ...endpoints];
   say(welcome(all, (performance.now() - startedAt) / 1000, launcher));

@@ -1,6 +1,10 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
+
+import { pipeline } from "@petstore/rpc/client/pipeline";
+import { withSpans } from "@petstore/rpc/client/traced";
 import { callerAddress } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";
+import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, type HealthState, healthService } from "@petstore/rpc/server/health";
 import { startRpcServer } from "@petstore/rpc/server/server";
@@ -8,21 +12,21 @@ import { every } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { openStore, storesOfOneProcess } from "@petstore/store/open";
-import { NotWritable, type Store, type StoreFile, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
+import { NotWritable, type StoreFile, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
 import { errors } from "#errors";
 import manifest from "../package.json" with { type: "json" };
 import type { Common, PathTo } from "../processes/common.ts";
 import { listenAdvice } from "../processes/listen-advice.ts";
 import { METRICS } from "../processes/metrics.ts";
+import type { ServiceName } from "../processes/names.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createService } from "./create.ts";
 import { observed } from "./observed-store.ts";
-import { createCensus } from "./records/census.ts";
-import type { Deps } from "./records/deps.ts";
+import { createCensus, showService } from "./records/census.ts";
 import { withFormats } from "./records/format-marks.ts";
+import type { Deps } from "./records/module.ts";
 import { RETENTION } from "./records/retention.ts";
-import { storeFailureOf } from "./records/store-failure.ts";
-import { showService } from "./shown.ts";
+import { canServe, storeFailureOf } from "./records/store-failure.ts";
 import { addStored } from "./stored.ts";
 
 /** Documents that a worker lists at once. */
@@ -34,8 +38,6 @@ const CENSUS_MS = 10_000;
 /** Pause between two looks for what breaks an invariant, and how long after each pause one begins, in milliseconds. */
 const VIOLATIONS_MS = 50_000;
 const VIOLATIONS_AFTER_MS = 10_000;
-/** How long that check waits for the store, in milliseconds. */
-const PATIENCE_MS = 1_000;
 
 export interface OpenService {
   /** Takes calls of the same process. */
@@ -114,8 +116,7 @@ export async function openService(
     callEnded: metrics.served,
   });
   const census = createCensus(service.countable, deps);
-  for (const end of showService(metrics, name, { load: dispatcher.load, countable: service.countable, ...census }))
-    stack.defer(end);
+  for (const end of showService(metrics, name, dispatcher.load, service.countable, census.found)) stack.defer(end);
 
   async function listen(): Promise<string> {
     // Workers stop after the server, and before the store is closed.
@@ -188,32 +189,34 @@ export async function openService(
   return { dispatcher, health, file: store.file, listen, start: () => start(), work };
 }
 
-/** Returns `openService` for several services of one process, whose stores share what they can. */
+/** `openService` for several services of one process, whose stores share what they can. */
 export function servicesOfOneProcess(): typeof openService {
   const openStore = storesOfOneProcess();
   return (config, options, stack) => openService(config, { ...options, openStore }, stack);
 }
 
+/** The ways to services of the same process. These are opened one after another, so each is looked up when it is called. */
+export function pathsInMemory(
+  of: { readonly services: ReadonlyMap<ServiceName, OpenService> },
+  { time, tracing, metrics }: Pick<Common, "time" | "tracing" | "metrics">,
+): PathTo {
+  const find = (name: ServiceName) => {
+    const found = of.services.get(name);
+    if (!found) throw new Error(`${name} is not open yet.`);
+    return found;
+  };
+  return (name) => {
+    const service = inProcessTransport(() => find(name).dispatcher);
+    return {
+      ...pipeline(withSpans(service, tracing), { errors, callEnded: metrics.called, ...time }),
+      replicas: () => [{ isServing: async () => find(name).health.isServing() }],
+    };
+  };
+}
+
 /** Reports a problem of the connection string as one of the variable that holds it. */
 function refuse(error: unknown): never {
   throw error instanceof UnusableServer ? new ConfigError([`MONGODB_URI ${error.problem}.`]) : error;
-}
-
-/**
- * Whether the store answers in time. Other services are not asked: they call each other in both directions, and would
- * wait for one another.
- */
-export async function canServe(
-  store: Pick<Store, "ping">,
-  { clock, sleep }: Pick<Deps, "clock" | "sleep">,
-): Promise<boolean> {
-  const over = new AbortController();
-  const answer = store.ping({ deadline: clock() + PATIENCE_MS }).then(() => true);
-  // The store may wait for a disk that hangs.
-  const late = sleep(PATIENCE_MS, over.signal).then(() => false);
-  return Promise.race([answer, late])
-    .catch(() => false)
-    .finally(() => over.abort());
 }
 
 /** The process kills itself (SIGKILL) at the failpoint that `CRASH_AT` names, or that the test names later. */

@@ -7,9 +7,9 @@ import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/i
 import { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
+import type { PeersOf } from "./create.ts";
 import { createInventoryService } from "./inventory/service.ts";
 import { startOrders } from "./order/fixtures/orders.ts";
-import type { PeersOf } from "./peers.ts";
 import { createPetService } from "./pet/service.ts";
 import { failure, startTestService } from "./records/fixtures/service.ts";
 import { brief, watching } from "./records/fixtures/watching.ts";

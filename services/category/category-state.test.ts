@@ -2,7 +2,7 @@ import type { Doc } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
-import type { PeersOf } from "../peers.ts";
+import type { PeersOf } from "../create.ts";
 import { withReads } from "../records/fixtures/reads.ts";
 import { startTestService } from "../records/fixtures/service.ts";
 import { createCategoryService } from "./service.ts";

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { PeersOf } from "../peers.ts";
+import type { PeersOf } from "../create.ts";
 import { failure, startTestService, type TestService } from "../records/fixtures/service.ts";
 import { createCategoryService } from "./service.ts";
 

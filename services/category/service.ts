@@ -1,12 +1,11 @@
 /** Puts the category service together. */
-import type { PeersOf } from "../peers.ts";
+import type { PeersOf } from "../create.ts";
 import { listPending } from "../records/census.ts";
-import type { Deps } from "../records/deps.ts";
 import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
 import { createNameSearch, MARKS, type NameSearch, withFoldedName } from "../records/folded-names.ts";
 import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
-import type { ServiceModule } from "../records/module.ts";
+import type { Deps, ServiceModule } from "../records/module.ts";
 import { withCaller } from "../records/on-behalf.ts";
 import { recoveryWorker } from "../records/recovery-worker.ts";
 import { advanceDeletion } from "./delete-category.ts";

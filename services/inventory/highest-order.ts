@@ -6,8 +6,7 @@
 import { background, type CallContext } from "@petstore/rpc/call";
 import * as s from "@petstore/store/document-schema";
 import { type Collection, type Decide, type Infer, keep, put, schema } from "@petstore/store/port";
-import type { Deps } from "../records/deps.ts";
-import type { Worker } from "../records/module.ts";
+import type { Deps, Worker } from "../records/module.ts";
 import type { InventoryDoc } from "./model.ts";
 import { highestOrder } from "./rules.ts";
 

@@ -5,7 +5,7 @@ import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import type { PeersOf } from "../peers.ts";
+import type { PeersOf } from "../create.ts";
 import { startTestService, type TestService, testClock } from "../records/fixtures/service.ts";
 import { createInventoryService } from "./service.ts";
 

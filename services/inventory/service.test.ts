@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
 import { InventoryInternalService, Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
-import type { PeersOf } from "../peers.ts";
+import type { PeersOf } from "../create.ts";
 import { failure, startTestService, type TestService } from "../records/fixtures/service.ts";
 import { createInventoryService } from "./service.ts";
 

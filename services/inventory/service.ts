@@ -1,10 +1,9 @@
 /** Puts the inventory service together. */
 import type { CallContext } from "@petstore/rpc/call";
-import type { PeersOf } from "../peers.ts";
+import type { PeersOf } from "../create.ts";
 import { listPending } from "../records/census.ts";
-import type { Deps } from "../records/deps.ts";
 import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
-import type { ServiceModule } from "../records/module.ts";
+import type { Deps, ServiceModule } from "../records/module.ts";
 import { createInventoryHandlers } from "./handlers.ts";
 import { createHighestOrder, type HighestOrder, MARKS } from "./highest-order.ts";
 import { type Entries, INVENTORY, isTombstone, type OperationOutcome } from "./model.ts";

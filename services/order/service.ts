@@ -1,10 +1,9 @@
 /** Puts the order service together. */
-import type { PeersOf } from "../peers.ts";
-import type { Deps } from "../records/deps.ts";
+import type { PeersOf } from "../create.ts";
 import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
 import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
-import type { ServiceModule } from "../records/module.ts";
+import type { Deps, ServiceModule } from "../records/module.ts";
 import { createOrderHandlers } from "./handlers.ts";
 import { isTombstone, ORDERS, type Orders } from "./model.ts";
 

@@ -12,8 +12,8 @@ import {
   CategoryState,
 } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { Deps } from "../records/deps.ts";
 import { createExpiry, removeExpired } from "../records/expiry.ts";
+import type { Deps } from "../records/module.ts";
 import { isDeletionUnderWay } from "./change-pet.ts";
 import type { DeletionGuards, PetDoc, Pets } from "./model.ts";
 

@@ -7,9 +7,9 @@ import { CategoryState } from "#proto/petstore/internal/v1/category_internal_ser
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { Membership, PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import type { PeersOf } from "../peers.ts";
-import type { Deps } from "../records/deps.ts";
+import type { PeersOf } from "../create.ts";
 import { failure, startTestService, type TestService } from "../records/fixtures/service.ts";
+import type { Deps } from "../records/module.ts";
 import { createPetService } from "./service.ts";
 
 const free = () => ({

@@ -3,8 +3,11 @@
  * process of a service counts for itself.
  */
 import { background, type CallContext } from "@petstore/rpc/call";
+import type { Dispatcher } from "@petstore/rpc/server/dispatcher";
 import type { Id, ListQuery } from "@petstore/store/port";
-import type { Deps } from "./deps.ts";
+import { METRICS, type Metrics } from "../../processes/metrics.ts";
+import type { ServiceName } from "../../processes/names.ts";
+import type { Deps } from "./module.ts";
 
 /** A page of what is to be counted, in the order of `_id`. */
 export type ListPage<T> = (
@@ -61,8 +64,6 @@ const PAGE = 100;
 const PAUSE_MS = 100;
 /** Of more pending records, only so many are watched for how long they wait. */
 const MAX_WATCHED = 10_000;
-
-export type Census = ReturnType<typeof createCensus>;
 
 export function createCensus(
   { pending, states = [], tombstones, keys }: Countable,
@@ -122,4 +123,33 @@ export function createCensus(
       if (keys) found.keys = await count(keys, stop);
     },
   };
+}
+
+/** What a service shows of itself in metrics when it is asked. Returns what ends it. */
+export function showService(
+  { read }: Metrics,
+  name: ServiceName,
+  load: Dispatcher["load"],
+  { isOutbox = false, unsettled }: Countable,
+  found: Found,
+): (() => void)[] {
+  return [
+    read(METRICS.limit, (tell) => tell(load.limit(), name, name)),
+    read(METRICS.running, (tell) => tell(load.underWay(), name, name)),
+    read(METRICS.streams, (tell) => tell(load.streams(), name)),
+    read(METRICS.pending, (tell) => {
+      for (const [state, count] of found.pending ?? []) tell(count, name, state);
+    }),
+    read(METRICS.oldestPending, (tell) => {
+      const oldest = found.oldestMs();
+      if (oldest !== undefined) tell(oldest / 1000, name);
+    }),
+    read(METRICS.outboxLag, (tell) => {
+      const oldest = isOutbox ? found.oldestMs() : undefined;
+      if (oldest !== undefined) tell(oldest / 1000);
+    }),
+    read(METRICS.tombstones, (tell) => found.tombstones !== undefined && tell(found.tombstones, name)),
+    read(METRICS.keys, (tell) => found.keys !== undefined && tell(found.keys, name)),
+    read(METRICS.unsettled, (tell) => unsettled && tell(unsettled())),
+  ];
 }

@@ -7,10 +7,9 @@ import { background, type CallContext } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
 import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
 import type { ListPage } from "./census.ts";
-import type { Deps } from "./deps.ts";
 import type { NameSearch } from "./folded-names.ts";
 import type { Keys } from "./idempotency-keys.ts";
-import type { ServiceModule, Worker } from "./module.ts";
+import type { Deps, ServiceModule, Worker } from "./module.ts";
 import type { Age } from "./retention.ts";
 
 /** How far back to look for what expired while no process ran, as a multiple of the age. */

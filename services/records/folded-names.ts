@@ -17,9 +17,8 @@ import {
   schema,
 } from "@petstore/store/port";
 import { foldCase } from "./case-folding.ts";
-import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
-import type { Worker } from "./module.ts";
+import type { Deps, Worker } from "./module.ts";
 import { documentAfter, recordSchema } from "./record.ts";
 import { type WalkOptions, walk } from "./walk.ts";
 

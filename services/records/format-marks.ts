@@ -16,7 +16,6 @@ import {
   Unavailable,
   UnsupportedFormat,
 } from "@petstore/store/port";
-import type { Deps } from "./deps.ts";
 import {
   asStored,
   FORMAT_MARKS,
@@ -32,7 +31,7 @@ import {
   translated,
   writtenFormat,
 } from "./formats.ts";
-import type { Worker } from "./module.ts";
+import type { Deps, Worker } from "./module.ts";
 import { documentAfter } from "./record.ts";
 import { walk } from "./walk.ts";
 

@@ -10,10 +10,10 @@ import { createHash } from "node:crypto";
 import type { Call, CallContext } from "@petstore/rpc/call";
 import type { Collection } from "@petstore/store/port";
 import type { ListPage } from "./census.ts";
-import type { Deps } from "./deps.ts";
 import { DomainError } from "./errors.ts";
 import { createExpiry, removeExpired } from "./expiry.ts";
 import { claim, type KEYS, type KeyDoc, renew, replace } from "./key-transitions.ts";
+import type { Deps } from "./module.ts";
 
 /** Most ids that one call takes. */
 const MAX_IDS = 3;

@@ -2,8 +2,7 @@
 import { background, type CallContext } from "@petstore/rpc/call";
 import type { ListQuery } from "@petstore/store/port";
 import type { TraceContext } from "@petstore/trace/context";
-import type { Deps } from "./deps.ts";
-import type { Worker } from "./module.ts";
+import type { Deps, Worker } from "./module.ts";
 import type { PageStart } from "./page.ts";
 import { type Traced, traceOf } from "./record.ts";
 

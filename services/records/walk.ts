@@ -3,7 +3,7 @@
  * traffic: in batches, each followed by a pause as long as the batch took, which is longer under load.
  */
 import type { CallContext } from "@petstore/rpc/call";
-import type { Deps } from "./deps.ts";
+import type { Deps } from "./module.ts";
 
 export interface Walk<T> {
   /** The next documents beyond `after`, by ascending ids. */

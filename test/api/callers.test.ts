@@ -23,8 +23,7 @@ import { rpcEndpoint } from "../../gateway/rpc-endpoint.ts";
 import { publicServices } from "../../gateway/services.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { createService } from "../../services/create.ts";
-import type { Deps } from "../../services/records/deps.ts";
-import type { ServiceModule } from "../../services/records/module.ts";
+import type { Deps, ServiceModule } from "../../services/records/module.ts";
 import { RETENTION } from "../../services/records/retention.ts";
 import { storeFailureOf } from "../../services/records/store-failure.ts";
 

@@ -13,7 +13,7 @@ import { errors } from "#errors";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { createService } from "../../services/create.ts";
-import type { Deps } from "../../services/records/deps.ts";
+import type { Deps } from "../../services/records/module.ts";
 import { RETENTION } from "../../services/records/retention.ts";
 import { storeFailureOf } from "../../services/records/store-failure.ts";
 import { createScheduler } from "../simulation/scheduler.ts";

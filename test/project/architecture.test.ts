@@ -134,7 +134,7 @@ describe("layers", () => {
     expect(offenders(/^packages\//, isForeign)).toEqual([]);
   });
   test("the launcher starts processes and knows nothing of what is in them, but takes the directory of their files, and holds all of them in one", () => {
-    const one = "single-process|paths-in-memory|for-tests";
+    const one = "single-process|for-tests";
     const inside = /^(services|gateway|packages\/(?!runtime\/|store\/directory\.ts$))\/?/;
     expect(offenders(new RegExp(`^launcher/(?!(${one})\\.ts$)`), (name) => inside.test(name))).toEqual([]);
   });

@@ -3,7 +3,7 @@ import type { Transport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { publicServices } from "../../gateway/services.ts";
 import { isServiceName, type ServiceName, serviceNames } from "../../processes/names.ts";
-import { openPeers } from "../../services/peers.ts";
+import { openPeers } from "../../services/create.ts";
 import {
   type Manifest,
   ofKind,

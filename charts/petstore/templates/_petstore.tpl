@@ -1,4 +1,4 @@
-{{/* Who calls whom, as in services/peers.ts; the gateway calls all services. */}}
+{{/* Who calls whom, as in services/create.ts; the gateway calls all services. */}}
 {{- define "petstore.calls" -}}
 gateway: [pet, category, order, inventory]
 pet: [category, inventory]
