@@ -1,5 +1,5 @@
 /** The petstore's own services in this process, without ports, and their recovery workers. */
-import { pipeline } from "@petstore/rpc/client/pipeline";
+import { pipeline } from "@petstore/rpc/client/layers";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import type { realTime } from "@petstore/runtime/clock";

@@ -2,7 +2,7 @@
 import type { AddressInfo } from "node:net";
 import type { Transport } from "@connectrpc/connect";
 import { createAdmission, withAdmission } from "@petstore/rpc/admission/admission";
-import { createSeen, withSeen } from "@petstore/rpc/client/seen";
+import { createSeen, withSeen } from "@petstore/rpc/client/layers";
 import { isLoopback, origin } from "@petstore/rpc/http/address";
 import { callerAddress, createHostCheck } from "@petstore/rpc/http/hosts";
 import { listen } from "@petstore/rpc/http/listen";

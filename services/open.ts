@@ -1,6 +1,6 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 
-import { pipeline } from "@petstore/rpc/client/pipeline";
+import { pipeline } from "@petstore/rpc/client/layers";
 import { withSpans } from "@petstore/rpc/client/traced";
 import { callerAddress } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";

@@ -16,7 +16,7 @@ import { DeadlineExpired } from "./errors.ts";
 /** Headers that only the system's own processes may set. An endpoint for outside callers replaces theirs. */
 export const SECRET_HEADER = "x-internal-secret";
 export const CALLER_HEADER = "x-internal-caller";
-/** What the caller has seen, and in answers what the service has: see `client/seen.ts`. */
+/** What the caller has seen, and in answers what the service has: see `createSeen`. */
 export const SEEN_HEADER = "x-internal-seen";
 
 /** An authenticated caller. */

@@ -4,7 +4,7 @@
  */
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { pipeline } from "@petstore/rpc/client/pipeline";
+import { pipeline } from "@petstore/rpc/client/layers";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import type { Collection, Doc, Indexes, Schema, Store } from "@petstore/store/port";

@@ -5,13 +5,13 @@
  */
 import { create, type DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { pipeline } from "@petstore/rpc/client/pipeline";
+import { pipeline } from "@petstore/rpc/client/layers";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import type { Store } from "@petstore/store/port";
 import { pino } from "pino";
 import { errors } from "#errors";
-import { isReplayable } from "../../packages/rpc/client/retry.ts";
+import { isReplayable } from "../../packages/rpc/client/failed-call.ts";
 import { copyData, type MemoryData, openMemory } from "../../packages/store/memory/memory.ts";
 import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { createService } from "../../services/create.ts";

@@ -8,7 +8,7 @@ import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts
 import { noSuchRpc } from "../server/error-answer.ts";
 import { createBalancer } from "./balancer.ts";
 import { markNeverRan, neverRan } from "./failed-call.ts";
-import { withLoadBalancing } from "./load-balancing.ts";
+import { withLoadBalancing } from "./pipeline.ts";
 import type { Replica } from "./replica.ts";
 
 const unsent = () => markNeverRan(new ConnectError("connection refused", Code.Unavailable));

@@ -1,8 +1,9 @@
-/** What is known of a call that failed: whether it ran, never ran, or may have run; or whether the service still works on it. */
-import type { DescMethod } from "@bufbuild/protobuf";
+/** What is known of a call that failed: whether it ran, never ran, or may have run; whether the service still works on it, and whether it may be repeated. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { advice, type ErrorCatalogue, type OwnReason } from "../errors.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import type { ErrorCatalogue, OwnReason } from "../errors.ts";
 
 const broken = new Set([Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted, Code.Canceled, Code.DataLoss]);
 
@@ -20,35 +21,6 @@ export const wayBroke = (error: ConnectError, { reasonOf }: ErrorCatalogue, sign
 export const isUnknownRpc = (error: ConnectError, { reasonOf }: ErrorCatalogue): boolean =>
   error.code === Code.Unimplemented && reasonOf(error)?.reason === "ROUTE_NOT_FOUND";
 
-/**
- * Turns failures in transit into AmbiguousFailure. Every error of our services has a reason. One without a reason arose in
- * transit, so it is unknown whether the call ran. The caller gets UNAVAILABLE (never 500 or 502 over HTTP), and the call is
- * retried by the process that noticed the failure and by no other.
- */
-export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
-  const asFailure = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
-    const error = ConnectError.from(thrown);
-    return wayBroke(error, errors, signal) ? new AmbiguousFailure(method, errors, error) : error;
-  };
-  return {
-    async stream(method, signal, timeoutMs, headers, input, contextValues) {
-      try {
-        const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
-        return { ...answer, message: translating(answer.message, (thrown) => asFailure(method, thrown, signal)) };
-      } catch (thrown) {
-        throw asFailure(method, thrown, signal);
-      }
-    },
-    async unary(method, signal, timeoutMs, headers, input, contextValues) {
-      try {
-        return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
-      } catch (thrown) {
-        throw asFailure(method, thrown, signal);
-      }
-    },
-  };
-}
-
 /** Yields the messages of a stream. If it ends with an error, throws what `asFailure` makes of that. */
 export async function* translating<T>(
   messages: AsyncIterable<T>,
@@ -58,22 +30,6 @@ export async function* translating<T>(
     yield* messages;
   } catch (thrown) {
     throw asFailure(thrown);
-  }
-}
-
-/** UNAVAILABLE for a call without a reply: it may or may not have run. Of one that never ran it says so. */
-export class AmbiguousFailure extends ConnectError {
-  readonly #isAmbiguous = true;
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return typeof value === "object" && value !== null && #isAmbiguous in value && value.#isAmbiguous;
-  }
-  constructor({ parent, idempotency }: DescMethod, { rpcError }: ErrorCatalogue, cause: ConnectError) {
-    const words = neverRan(cause)
-      ? "can't be reached now. Nothing was done. Try again in a second."
-      : `did not answer. ${advice(idempotency !== Level.NO_SIDE_EFFECTS)}`;
-    const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} ${words}`);
-    super(rawMessage, code, undefined, undefined, cause);
-    this.details = details;
   }
 }
 
@@ -119,3 +75,24 @@ export function markRunning<E extends Error>(error: E, ended: Promise<boolean>):
  * that will never be known. Undefined if the call is over already.
  */
 export const stillRunning = (error: unknown): Promise<boolean> | undefined => running.get(error as object);
+
+const keyFields = new WeakMap<DescMethod, string | undefined>();
+
+/** The field of the request message for an idempotency key, if the method takes one. */
+function keyField(method: DescMethod): string | undefined {
+  if (!keyFields.has(method)) {
+    const field = method.input.fields.find((f) => getOption(f, fieldOption).header === "Idempotency-Key");
+    keyFields.set(method, field?.localName);
+  }
+  return keyFields.get(method);
+}
+
+/** Whether the request carries an idempotency key. */
+function isKeyed(method: DescMethod, input: object): boolean {
+  const name = keyField(method);
+  return name !== undefined && (input as Record<string, unknown>)[name] !== undefined;
+}
+
+/** Whether running a call twice has the effect of running it once: reads, idempotent methods, creates with a key. */
+export const isReplayable = (method: DescMethod, input: object): boolean =>
+  method.idempotency === Level.NO_SIDE_EFFECTS || method.idempotency === Level.IDEMPOTENT || isKeyed(method, input);

@@ -8,7 +8,7 @@ import { CategoryService } from "../../../proto/gen/petstore/category/v1/categor
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
 import { noSuchRpc } from "../server/error-answer.ts";
 import { markNeverRan } from "./failed-call.ts";
-import { withLoadBalancing } from "./load-balancing.ts";
+import { withLoadBalancing } from "./pipeline.ts";
 import type { Replica } from "./replica.ts";
 import { openReplicas } from "./replicas.ts";
 

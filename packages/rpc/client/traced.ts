@@ -7,6 +7,7 @@ import type { Tracing } from "@petstore/trace/tracing";
 import { hostOfUrl } from "../http/address.ts";
 import { methodName } from "../server/run.ts";
 import { answered, noteFailure, spanAttributes, streamed } from "../server/traced.ts";
+import { plainHeaders } from "./layers.ts";
 
 /** To its caller every call that fails is a failure. */
 const always = () => true;
@@ -18,7 +19,7 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
 
   /** Undefined for a call that is no part of a trace that is recorded. */
   function begin(method: DescMethod, init: HeadersInit | undefined) {
-    const headers = plain(init);
+    const headers = plainHeaders(init);
     const parent = readTraceparent(headers[TRACEPARENT]);
     if (!parent?.sampled) return undefined;
     const name = methodName(method);
@@ -53,9 +54,3 @@ const addressOf = (url: URL) => ({
   [ATTR_SERVER_ADDRESS]: hostOfUrl(url),
   [ATTR_SERVER_PORT]: Number(url.port || (url.protocol === "https:" ? 443 : 80)),
 });
-
-/** Most callers pass a plain object with names in lower case. */
-const plain = (init: HeadersInit | undefined): Record<string, string> =>
-  init && Object.getPrototypeOf(init) === Object.prototype
-    ? (init as Record<string, string>)
-    : Object.fromEntries(new Headers(init));

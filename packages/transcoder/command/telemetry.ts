@@ -6,7 +6,7 @@ import type { Form } from "@petstore/metrics/exposition";
 import { measureNode } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
 import { recordCalls } from "@petstore/rpc/call";
-import { withDurations } from "@petstore/rpc/client/durations";
+import { withDurations } from "@petstore/rpc/client/layers";
 import { withSpans } from "@petstore/rpc/client/traced";
 import { methodName, whenOver } from "@petstore/rpc/http/answers";
 import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";

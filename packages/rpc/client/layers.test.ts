@@ -1,12 +1,14 @@
-/** What a client adds above its connections: ambiguous failures and retries. */
+/** What a client adds above its connections: durations, retries, ambiguous failures, and what answers have seen. */
 import { create, type DescMethodUnary } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { Code, ConnectError, createClient, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { beforeEach, describe, expect, test } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { AmbiguousFailure, markNeverRan, withAmbiguousFailures } from "./failed-call.ts";
-import { pipeline } from "./pipeline.ts";
+import { type CallEnded, SEEN_HEADER } from "../call.ts";
+import { TickerService, type Watch } from "../fixtures/ticker.ts";
+import { markNeverRan } from "./failed-call.ts";
+import { AmbiguousFailure, createSeen, pipeline, withAmbiguousFailures, withSeen } from "./layers.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
 const unsent = () => markNeverRan(new ConnectError("connection refused", Code.Unavailable));
@@ -140,4 +142,139 @@ describe("retries", () => {
     expect(attempts).toBeGreaterThan(1090);
     expect(attempts).toBeLessThan(1130);
   });
+});
+
+// Each call is told once at its end, with all its attempts.
+const told: string[] = [];
+beforeEach(() => {
+  told.length = 0;
+});
+let now = 0;
+const callEnded: CallEnded = (method, ms, failure) => {
+  told.push(`${method.name} ${failure ? Code[failure.code] : "ok"} after ${ms}`);
+};
+const deps = {
+  errors,
+  callEnded,
+  clock: () => now,
+  random: () => 0.5,
+  sleep: async (ms: number) => {
+    now += ms;
+  },
+};
+let failures: unknown[] = [];
+const wait = () => {
+  const failure = failures.shift();
+  if (failure) throw failure;
+  return {};
+};
+const client = (watch: Watch) =>
+  createClient(
+    TickerService,
+    pipeline(
+      createRouterTransport(({ service }) => void service(TickerService, { wait, watch: watch as never })),
+      deps,
+    ),
+  );
+const twoTicks: Watch = async function* () {
+  yield { text: "1" };
+  yield { text: "2" };
+};
+
+test("a call, and one that is repeated", async () => {
+  const lost = new ConnectError("socket hang up", Code.Aborted);
+  failures = [];
+  const { wait } = client(twoTicks);
+  await wait({});
+  failures = [lost];
+  await wait({});
+  failures = [lost, lost, lost];
+  await expect(wait({})).rejects.toThrow();
+  expect(told).toEqual(["Wait ok after 0", "Wait ok after 25", "Wait Unavailable after 125"]);
+});
+
+test("a stream, until its last message was read, its reader leaves, or it fails", async () => {
+  const leaving = new AbortController();
+  const { watch } = client(twoTicks);
+  for await (const _ of watch({})) {
+    expect(told).toEqual([]);
+    now += 10;
+  }
+  expect(told).toEqual(["Watch ok after 20"]);
+  const left = Array.fromAsync(watch({}, { signal: leaving.signal }), () => leaving.abort());
+  await expect(left).rejects.toThrow();
+  expect(told.slice(1)).toEqual(["Watch Canceled after 0"]);
+  const failing = client(async function* () {
+    yield { text: "1" };
+    throw new ConnectError("gone", Code.NotFound);
+  });
+  await expect(Array.fromAsync(failing.watch({}))).rejects.toThrow();
+  expect(told.slice(2)).toEqual(["Watch NotFound after 0"]);
+});
+
+/** Two services, each of which answers with what `tell` says it has seen, and the headers that they were sent. */
+function bench() {
+  const sent: string[] = [];
+  let tell: () => string | undefined = () => undefined;
+  let fails = false;
+  const answer = (init: HeadersInit | undefined) => {
+    sent.push(new Headers(init).get(SEEN_HEADER) ?? "none");
+    const told = tell();
+    const header = new Headers({ etag: '"1"', ...(told !== undefined && { [SEEN_HEADER]: told }) });
+    if (fails) return Promise.reject(new ConnectError("it is gone", Code.NotFound, header));
+    return Promise.resolve({ header } as never);
+  };
+  const transport: Transport = {
+    unary: (_method, _signal, _timeoutMs, init) => answer(init),
+    stream: (_method, _signal, _timeoutMs, init) => answer(init),
+  };
+  const seen = createSeen();
+  const [pets, orders] = [withSeen(transport, seen), withSeen(transport, seen)];
+  const call = (to = pets, told?: string, init: HeadersInit = { "x-request-id": "r" }) => {
+    tell = () => told;
+    return to.unary({} as never, undefined, undefined, init, {} as never);
+  };
+  return { sent, pets, orders, call, transport, fail: () => (fails = true) };
+}
+
+test("what any answer told is sent with every later call, to whichever service", async () => {
+  const { sent, orders, pets, call } = bench();
+  await call();
+  await call(pets, "db:05");
+  await call(orders);
+  await call(pets, undefined, new Headers({ "x-request-id": "r" }));
+  await pets.stream({} as never, undefined, undefined, {}, {} as never);
+  expect(sent).toEqual(["", "", "db:05", "db:05", "db:05"]);
+});
+
+test("it is the latest of what was told, however late an answer comes", async () => {
+  const { sent, call, pets } = bench();
+  for (const told of ["db:05", "db:09", "db:07", undefined]) await call(pets, told);
+  await call();
+  expect(sent.at(-1)).toBe("db:09");
+});
+
+test("of different data it is the latest of each", async () => {
+  const { sent, call, pets, orders } = bench();
+  await call(pets, "db:05");
+  await call(orders, "other:03");
+  await call(pets, "db:06");
+  await call();
+  expect(sent.at(-1)).toBe("db:06 other:03");
+});
+
+test("a refusal tells as well", async () => {
+  const { sent, call, pets, fail } = bench();
+  fail();
+  await expect(call(pets, "db:05")).rejects.toThrow("it is gone");
+  await expect(call()).rejects.toThrow();
+  expect(sent.at(-1)).toBe("db:05");
+});
+
+test("who gets the answer is not told", async () => {
+  const { call, pets, fail } = bench();
+  expect([...(await call(pets, "db:05")).header.keys()]).toEqual(["etag"]);
+  fail();
+  const refusal = await call(pets, "db:06").catch(ConnectError.from);
+  expect([...(refusal as ConnectError).metadata.keys()]).toEqual(["etag"]);
 });

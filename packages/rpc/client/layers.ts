@@ -1,0 +1,208 @@
+/**
+ * The layers between a client and what reaches the service. `pipeline` puts around any transport, from the caller inwards:
+ * durations, retry, ambiguous failures. `withSeen` is for a process through which all calls of its callers pass.
+ */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import type { Runtime } from "@petstore/runtime/clock";
+import { type CallEnded, deadlineAfter, SEEN_HEADER } from "../call.ts";
+import { advice, type ErrorCatalogue } from "../errors.ts";
+import { isReplayable, neverRan, translating, wayBroke } from "./failed-call.ts";
+
+export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
+  readonly errors: ErrorCatalogue;
+  readonly callEnded?: CallEnded | undefined;
+}
+
+export const pipeline = (innermost: Transport, deps: PipelineDeps): Transport =>
+  withDurations(withRetry(withAmbiguousFailures(innermost, deps), deps), deps);
+
+/** Tells how long calls took, with all their attempts; streams take until their last message was read. */
+export function withDurations(
+  next: Transport,
+  { clock, callEnded }: Pick<PipelineDeps, "clock" | "callEnded">,
+): Transport {
+  if (!callEnded) return next;
+  const begin = (method: DescMethod) => {
+    const since = clock();
+    return (thrown?: unknown) =>
+      callEnded(method, clock() - since, thrown === undefined ? undefined : ConnectError.from(thrown));
+  };
+  return {
+    async unary(method, ...call) {
+      const end = begin(method);
+      try {
+        const answer = await next.unary(method, ...call);
+        end();
+        return answer;
+      } catch (error) {
+        end(error);
+        throw error;
+      }
+    },
+    async stream(method, ...call) {
+      const end = begin(method);
+      try {
+        const answer = await next.stream(method, ...call);
+        return { ...answer, message: followed(answer.message, end) };
+      } catch (error) {
+        end(error);
+        throw error;
+      }
+    },
+  };
+}
+
+async function* followed<T>(messages: AsyncIterable<T>, end: (thrown: unknown) => void): AsyncIterable<T> {
+  let thrown: unknown;
+  try {
+    yield* messages;
+  } catch (error) {
+    thrown = error;
+    throw error;
+  } finally {
+    end(thrown);
+  }
+}
+
+const MAX_ATTEMPTS = 3;
+/** Retries may be this part of the traffic, so that they don't overload a service in trouble. */
+const SHARE = 0.1;
+/** Retries that may come at once after a quiet time. */
+const BURST = 10;
+const FIRST_PAUSE_MS = 50;
+
+/**
+ * Repeats a call that failed ambiguously, if it is replayable. Pauses have full jitter ("Exponential Backoff And Jitter"), and
+ * all calls share a budget of retries (as in gRPC's retry throttling, A6). An error that a service answered with is not
+ * retried here: the process nearest to the failure has done so.
+ */
+function withRetry(
+  next: Transport,
+  { clock, random, sleep }: Pick<PipelineDeps, "clock" | "random" | "sleep">,
+): Transport {
+  let budget = BURST;
+  return {
+    ...next,
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      const deadline = deadlineAfter(clock, timeoutMs);
+      budget = Math.min(BURST, budget + SHARE);
+      let inDoubt: AmbiguousFailure | undefined;
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await next.unary(method, signal, deadline.timeoutMs(), headers, input, contextValues);
+        } catch (error) {
+          const pause = random() * FIRST_PAUSE_MS * 4 ** (attempt - 1);
+          const isLost = error instanceof AmbiguousFailure;
+          // That the last attempt never ran says nothing of those before it.
+          if (isLost && !neverRan(error)) inDoubt = error;
+          const again = isLost && isReplayable(method, input) && attempt < MAX_ATTEMPTS;
+          if (!again || budget < 1 || pause >= deadline.remaining() || signal?.aborted)
+            throw isLost ? (inDoubt ?? error) : error;
+          budget -= 1;
+          await sleep(pause, signal);
+        }
+      }
+    },
+  };
+}
+
+/**
+ * Turns failures in transit into AmbiguousFailure. Every error of our services has a reason. One without a reason arose in
+ * transit, so it is unknown whether the call ran. The caller gets UNAVAILABLE (never 500 or 502 over HTTP), and the call is
+ * retried by the process that noticed the failure and by no other.
+ */
+export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
+  const asFailure = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
+    const error = ConnectError.from(thrown);
+    return wayBroke(error, errors, signal) ? new AmbiguousFailure(method, errors, error) : error;
+  };
+  return {
+    async stream(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
+        return { ...answer, message: translating(answer.message, (thrown) => asFailure(method, thrown, signal)) };
+      } catch (thrown) {
+        throw asFailure(method, thrown, signal);
+      }
+    },
+    async unary(method, signal, timeoutMs, headers, input, contextValues) {
+      try {
+        return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
+      } catch (thrown) {
+        throw asFailure(method, thrown, signal);
+      }
+    },
+  };
+}
+
+/** UNAVAILABLE for a call without a reply: it may or may not have run. Of one that never ran it says so. */
+export class AmbiguousFailure extends ConnectError {
+  readonly #isAmbiguous = true;
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && #isAmbiguous in value && value.#isAmbiguous;
+  }
+  constructor({ parent, idempotency }: DescMethod, { rpcError }: ErrorCatalogue, cause: ConnectError) {
+    const words = neverRan(cause)
+      ? "can't be reached now. Nothing was done. Try again in a second."
+      : `did not answer. ${advice(idempotency !== Level.NO_SIDE_EFFECTS)}`;
+    const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} ${words}`);
+    super(rawMessage, code, undefined, undefined, cause);
+    this.details = details;
+  }
+}
+
+export type Seen = ReturnType<typeof createSeen>;
+
+/**
+ * No answer is older than an earlier one: a process sends with its calls what the answers of services said that they had
+ * seen, and no service reads anything older, whichever of its replicas it is. For the calls to all services, because what one
+ * of them says may follow from what another one has done. Opaque here, but for what `Progress.seen` of
+ * `packages/store/port.ts` says.
+ */
+export function createSeen() {
+  const latest = new Map<string, string>();
+  let all = "";
+  return {
+    /** All that was seen, for the header of a call. */
+    text: () => all,
+    /** Takes what an answer tells out of its headers, so that nobody passes it on. */
+    take(headers: Headers): void {
+      const seen = headers.get(SEEN_HEADER);
+      if (seen === null) return;
+      headers.delete(SEEN_HEADER);
+      const data = seen.slice(0, seen.indexOf(":"));
+      if (seen <= (latest.get(data) ?? "")) return;
+      latest.set(data, seen);
+      all = [...latest.values()].join(" ");
+    },
+  };
+}
+
+export function withSeen(next: Transport, seen: Seen): Transport {
+  const add = (init: HeadersInit | undefined): Record<string, string> => ({
+    ...plainHeaders(init),
+    [SEEN_HEADER]: seen.text(),
+  });
+  return {
+    stream: (method, signal, timeoutMs, init, input, contextValues) =>
+      next.stream(method, signal, timeoutMs, add(init), input, contextValues),
+    async unary(method, signal, timeoutMs, init, input, contextValues) {
+      try {
+        const answer = await next.unary(method, signal, timeoutMs, add(init), input, contextValues);
+        seen.take(answer.header);
+        return answer;
+      } catch (error) {
+        if (error instanceof ConnectError) seen.take(error.metadata);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Most callers pass a plain object with names in lower case. */
+export const plainHeaders = (init: HeadersInit | undefined): Record<string, string> =>
+  init && Object.getPrototypeOf(init) === Object.prototype
+    ? (init as Record<string, string>)
+    : Object.fromEntries(new Headers(init));
