@@ -1,7 +1,7 @@
 /**
  * Authentication and authorization of callers. Both endpoints use `admit` for every RPC; nothing else in the gateway
  * authenticates. The services authenticate outside callers in the same way at their own ports
- * (`packages/rpc/server/authorization.ts`), where they trust the gateway to name its callers.
+ * (`packages/rpc/server/dispatcher.ts`), where they trust the gateway to name its callers.
  */
 import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";

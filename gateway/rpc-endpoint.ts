@@ -8,13 +8,18 @@ import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { PlainAnswer } from "@petstore/rpc/http/answers";
-import { judgeTypes } from "@petstore/rpc/server/call-types";
-import { knownFields, limitedCompressions, strictJson } from "@petstore/rpc/server/connect-options";
-import { dropEndlessTimeout } from "@petstore/rpc/server/endless-timeouts";
-import { unknownRpcAnswer } from "@petstore/rpc/server/error-answer";
+import {
+  beforeFailure,
+  dropEndlessTimeout,
+  ensureQuery,
+  explainDecoding,
+  knownFields,
+  limitedCompressions,
+  strictJson,
+} from "@petstore/rpc/server/connect";
+import { isServed } from "@petstore/rpc/server/handlers";
 import { limitCall } from "@petstore/rpc/server/message-limit";
-import { isServed } from "@petstore/rpc/server/routes";
-import { beforeFailure, ensureQuery, explainDecoding } from "@petstore/rpc/server/unreadable-message";
+import { judgeTypes, unknownRpcAnswer } from "@petstore/rpc/server/refused-calls";
 import { endedBy } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { HttpError, splitTarget } from "connect-transcoder";
@@ -90,7 +95,7 @@ function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions
   const byPath = new Map(methods.map((method) => [`/${method.parent.typeName}/${method.name}`, method]));
   const all = (path: string, _options: object, handle: RouteHandlerMethod) => {
     const method = byPath.get(path) as DescMethod;
-    const judge = judgeTypes(method, { errors, notGrpc: NOT_GRPC });
+    const judge = judgeTypes(method, errors, NOT_GRPC);
     app.route({
       method: isSafe(method) ? ["GET", "POST"] : ["POST"],
       url: basePath + path,

@@ -20,7 +20,7 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
-import { isServed, isUnary } from "@petstore/rpc/server/routes";
+import { isServed, isUnary } from "@petstore/rpc/server/handlers";
 import { until } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect-transcoder";

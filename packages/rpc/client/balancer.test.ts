@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { errors, reasonOf, rpcError } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { noSuchRpc } from "../server/error-answer.ts";
+import { noSuchRpc } from "../server/refused-calls.ts";
 import { createBalancer } from "./balancer.ts";
 import { markNeverRan, neverRan } from "./failed-call.ts";
 import { withLoadBalancing } from "./pipeline.ts";

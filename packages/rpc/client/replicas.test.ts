@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { noSuchRpc } from "../server/error-answer.ts";
+import { noSuchRpc } from "../server/refused-calls.ts";
 import { markNeverRan } from "./failed-call.ts";
 import { withLoadBalancing } from "./pipeline.ts";
 import type { Replica } from "./replica.ts";

@@ -16,7 +16,7 @@ import { realTime } from "@petstore/runtime/clock";
 import { pino } from "pino";
 import { errors as petstore } from "../../../processes/errors.ts";
 import { type ErrorCatalogue, RpcError } from "../errors.ts";
-import { strictJson } from "../server/connect-options.ts";
+import { strictJson } from "../server/connect.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import type { Implementation } from "../server/handlers.ts";
 import { createHealth, healthService } from "../server/health.ts";

@@ -3,7 +3,8 @@ import { create, type DescMethodServerStreaming, type DescMethodUnary } from "@b
 import { Code, ConnectError, type StreamResponse, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { markRunning, translating } from "../client/failed-call.ts";
 import { fromAny, toAny } from "../errors.ts";
-import type { Answer, Dispatcher } from "../server/dispatcher.ts";
+import type { Dispatcher } from "../server/dispatcher.ts";
+import type { Answer } from "../server/run.ts";
 import { onAbort } from "../server/until.ts";
 
 /**

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
-import { noSuchRpc } from "../server/error-answer.ts";
+import { noSuchRpc } from "../server/refused-calls.ts";
 import { bytesOfAnswer, LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
 import { failedAnswer, fromCallHeaders, toFields } from "./metadata.ts";
 

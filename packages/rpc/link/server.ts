@@ -4,7 +4,6 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "@petstore/runtime/log";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
-import { isPeerRequest } from "../server/authorization.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { LINK_PATH } from "./frames.ts";
 import { type LinkLimits, type ServerStream, serveStream } from "./server-stream.ts";
@@ -31,7 +30,7 @@ export function createLinkServer({ dispatcher, log, limits = defaultLimits }: Li
      * request, including those for a link that `routes` refuses.
      */
     serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
-      if (request.url !== LINK_PATH || !isGrpc(request) || !isPeerRequest(dispatcher, request)) return undefined;
+      if (request.url !== LINK_PATH || !isGrpc(request) || !dispatcher.knowsPeer(request)) return undefined;
       // HTTP/2 objects of the compatibility API, typed as those of HTTP/1.1.
       const exchange = [request, response] as unknown as [Http2ServerRequest, Http2ServerResponse];
       const link = serveStream(...exchange, { dispatcher, log, limits });

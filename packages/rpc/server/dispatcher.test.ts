@@ -20,7 +20,6 @@ import { storeFailureOf } from "../../../services/records/store-failure.ts";
 import { compileLibrary, serviceOf } from "../../transcoder/fixtures/compile.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors.ts";
-import { createAuthorization } from "./authorization.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { type Handlers, implement } from "./handlers.ts";
 
@@ -84,7 +83,8 @@ describe("what a handler is told", () => {
     expect((await callOf({ [CALLER_HEADER]: "ann" })).caller).toBe("ann");
     const { failure } = invoke(() => ({}), { [SECRET_HEADER]: "a guess", [CALLER_HEADER]: "ann" });
     expect((await failure)?.code).toBe(Code.PermissionDenied);
-    const { admit } = createAuthorization(secret, errors);
+    const deps = { ...realTime, log: pino({ level: "silent" }) };
+    const { admit } = createDispatcher([], { deps, secret, errors });
     const getPet = PetService.method.getPet;
     expect(admit(getPet, new Headers({ [CALLER_HEADER]: "ann" }))).toEqual({ id: "anonymous" });
     expect(admit(getPet, new Headers({ [CALLER_HEADER]: "ann", [SECRET_HEADER]: "a guess" }))).toEqual({

@@ -2,75 +2,34 @@
  * Every RPC of a service passes through the dispatcher, unary or server-streaming, whether it came by itself, over a link, or
  * from a simulation. Each goes through the same admission, authorization, validation, logging and mapping of errors.
  */
-import {
-  create,
-  type DescMethod,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-  type DescService,
-  type Message,
-} from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
-import type { Clock, Runtime } from "@petstore/runtime/clock";
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
+import { type ConnectRouter, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { Runtime } from "@petstore/runtime/clock";
 import type { Tracing } from "@petstore/trace/tracing";
-import { prepareValidation } from "connect-transcoder/validation";
 import { createAdmission, createShedLog, NO_ROOM } from "../admission/admission.ts";
 import { isInternal } from "../auth/access.ts";
 import type { Authentication } from "../auth/authentication.ts";
-import { type Call, type CallEnded, type Principal, requestIdIn, SEEN_HEADER } from "../call.ts";
-import { createErrorTranslation, type ErrorCatalogue, type RpcError, type StoreFailureOf } from "../errors.ts";
-import { createAuthorization } from "./authorization.ts";
-import { noSuchRpc } from "./error-answer.ts";
-import type { Implementation, UnaryHandler } from "./handlers.ts";
-import { defaultStreamLimits, type StreamLimits } from "./open-streams.ts";
-import { addRoutes, isServed, isUnary, type RequestOrigin, type Served } from "./routes.ts";
-import { createRuns, type Entry, type Incoming, type IncomingStream, methodName, type Run } from "./run.ts";
+import { credentialsIn } from "../auth/credentials.ts";
+import { ANONYMOUS, CALLER_HEADER, type CallEnded, type Principal, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
+import type { ErrorCatalogue, StoreFailureOf } from "../errors.ts";
+import { isProven } from "../http/connections.ts";
+import { type Implementation, isServed, isUnary, type Served } from "./handlers.ts";
+import type { StreamLimits } from "./open-streams.ts";
+import { noSuchRpc } from "./refused-calls.ts";
+import {
+  type Caller,
+  type Calls,
+  createRuns,
+  type Entry,
+  type Incoming,
+  methodName,
+  type RequestOrigin,
+} from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
 import { traced } from "./traced.ts";
-
-export interface Answer {
-  readonly message: Message;
-  readonly headers: Headers;
-}
-
-export interface Dispatcher {
-  readonly services: readonly DescService[];
-  readonly errors: ErrorCatalogue;
-  /** The unary method with the name "package.Service/Method", if there is one. */
-  find(name: string): DescMethodUnary | undefined;
-  /** Whether the headers contain the secret of the internal services. */
-  isTrusted(headers: Headers): boolean;
-  readonly clock: Clock;
-  /** Whether callers from outside need credentials. */
-  readonly asksCallers: boolean;
-  /** Whether it matters that a trusted proxy has sent a call. */
-  readonly heedsProxies: boolean;
-  /**
-   * Throws OVERLOADED if there is no room for a call, before its message is read. Calls of the system's own processes are
-   * never refused, for they belong to calls that were admitted elsewhere.
-   */
-  shed(method: DescMethod, headers: Headers, isPeer?: boolean, origin?: RequestOrigin): void;
-  /** Returns who calls, if they may call the method. Throws or rejects with an RpcError, after logging it. */
-  admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal>;
-  /** Runs one unary call. Rejects with an RpcError, or with UNIMPLEMENTED for a method that is not served here. */
-  invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
-  /** Runs one server-streaming call. The stream ends with an RpcError or without any error. */
-  stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream): AsyncIterable<Message>;
-  /**
-   * To be called when the process stops: asks the streams to end (`StreamingCall.draining`), and after `drainMs` ends the
-   * others with UNAVAILABLE.
-   */
-  drain(): void;
-  /** What there is at the moment. */
-  readonly load: {
-    /** Unary calls that may be under way, and those that are. */
-    limit(): number;
-    underWay(): number;
-    streams(): number;
-  };
-  /** Adds every service to a Connect router. */
-  routes(router: ConnectRouter): void;
-}
+import { onAbort } from "./until.ts";
 
 export interface DispatcherOptions {
   readonly deps: Pick<Runtime, "clock" | "random" | "log"> & {
@@ -95,25 +54,20 @@ export interface DispatcherOptions {
   readonly callEnded?: CallEnded | undefined;
 }
 
-/** Enough for a last message over a slow network, and less than a server that closes gives running requests. */
-const DRAIN_MS = 5_000;
+export type Dispatcher = ReturnType<typeof createDispatcher>;
 
-/** Puts services behind one endpoint. Throws if a method has no handler or takes a stream of requests. */
-export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions): Dispatcher {
-  const {
-    deps,
-    secret,
-    errors,
-    authentication,
-    maxTimeoutMs = 10_000,
-    maxCalls = 10_000,
-    streamLimits = defaultStreamLimits,
-    drainMs = DRAIN_MS,
-    callEnded = () => {},
-  } = options;
-  const { rpcError } = errors;
-  const translation = createErrorTranslation(errors, options.storeFailureOf);
-  const authorization = createAuthorization(secret, errors, authentication);
+// timingSafeEqual needs equal lengths.
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/**
+ * Puts services behind one endpoint. Throws if a method has no handler or takes a stream of requests.
+ *
+ * The system's own processes know a secret that outside callers never get, or have presented a certificate. Only they may call
+ * internal services, and only they may name the caller on whose behalf they call.
+ */
+export function createDispatcher(implementations: readonly Implementation[], options: DispatcherOptions) {
+  const { deps, secret, errors, authentication } = options;
+  const { rpcError, system } = errors;
   const methods = new Map<string, Entry>();
   for (const { desc, handlers, isDiagnostic } of implementations)
     for (const method of desc.methods) {
@@ -131,131 +85,128 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     return entry;
   }
 
-  /** Undefined once requests can be validated. */
-  let preparing = prepareValidation([...methods.values()].map(({ method }) => method.input))?.then(() => {
-    preparing = undefined;
-  });
+  const expected = digest(secret ?? "");
+  /** Whether the headers contain the secret of the internal services. */
+  function isTrusted(headers: Headers): boolean {
+    const given = headers.get(SECRET_HEADER);
+    return Boolean(secret) && given !== null && timingSafeEqual(digest(given), expected);
+  }
+  const isOwn = ({ isPeer, headers }: Incoming): boolean => isPeer ?? isTrusted(headers);
 
   const admission = createAdmission(deps);
   const logShed = createShedLog(deps);
-  const runs = createRuns({ deps, errors, translation, admission, maxCalls, callEnded });
-  const ready = () => preparing;
-  const streamCalls = createStreamCalls({ runs, errors, authorization, limits: streamLimits, drainMs, ready });
+  const runs = createRuns(methods.values(), admission, options);
+  const streamCalls = createStreamCalls(runs, isOwn, options);
 
+  /**
+   * Throws OVERLOADED if there is no room for a call, before its message is read. Calls of the system's own processes are
+   * never refused, for they belong to calls that were admitted elsewhere.
+   */
   function shed(method: DescMethod, headers: Headers, isPeer = false, origin?: RequestOrigin): void {
-    if (!methods.get(methodName(method))?.isSheddable || isPeer || authorization.isTrusted(headers)) return;
+    if (!methods.get(methodName(method))?.isSheddable || isPeer || isTrusted(headers)) return;
     if (admission.letIn(method, origin?.network, origin?.response)) return;
     logShed(method);
     throw runs.refused(method, rpcError("OVERLOADED", NO_ROOM));
   }
 
-  function admit(method: DescMethod, headers: Headers, isPeer?: boolean): Principal | Promise<Principal> {
+  /** Returns who calls, if they may call the method. Throws or rejects with an RpcError, after logging it. */
+  function admit(method: DescMethod, headers: Headers, isPeer = isTrusted(headers)): Principal | Promise<Principal> {
     const refuse = (thrown: unknown): never => {
-      const requestId = requestIdIn(headers, deps.random);
-      const failure = translation.toRpcError(thrown, { requestId });
-      runs.logFailure({ rpc: methodName(method), requestId }, failure, thrown);
-      throw runs.refused(method, failure);
+      throw runs.notAdmitted(method, headers, thrown);
     };
     try {
-      const principal = authorization.admit(method, headers, isPeer);
+      if (isPeer) return { id: headers.get(CALLER_HEADER) || ANONYMOUS.id };
+      if (isInternal(method)) throw rpcError("PERMISSION_DENIED", `This RPC is for ${system}'s own services.`);
+      const principal = authentication ? authentication.admit(credentialsIn(headers), method) : ANONYMOUS;
       return principal instanceof Promise ? principal.catch(refuse) : principal;
     } catch (thrown) {
       return refuse(thrown);
     }
   }
 
-  const seenBy = ({ headers, isPeer }: Incoming): string | undefined => {
-    const seen = headers.get(SEEN_HEADER);
-    return seen !== null && (isPeer ?? authorization.isTrusted(headers)) ? seen : undefined;
-  };
-  /** Tells the caller, in the headers of its answer, what was seen that it has not seen. */
-  const tellSeen = ({ call: { progress } }: Run, before: string | undefined, headers: Headers): void => {
-    if (progress.seen !== undefined && progress.seen !== before) headers.set(SEEN_HEADER, progress.seen);
-  };
-
   /** Returns no promise if callers need no credentials. */
-  const principalOf = (method: Served, { principal, headers, isPeer }: Incoming): Principal | Promise<Principal> =>
+  const principalOf = (method: DescMethod, { principal, headers, isPeer }: Incoming): Principal | Promise<Principal> =>
     principal ?? admit(method, headers, isPeer);
+  const seenBy = (incoming: Incoming): string | undefined => {
+    const seen = incoming.headers.get(SEEN_HEADER);
+    return seen !== null && isOwn(incoming) ? seen : undefined;
+  };
 
-  /** Runs a handler, and counts the call until it is done: that may be after its caller got DEADLINE_EXCEEDED. */
-  async function runCounted({ method, handler }: Entry, request: Message, run: Run, call: Call) {
-    const admitted = admission.begin(method);
-    let isAnswered = false;
-    try {
-      if (preparing) await preparing;
-      runs.validated(run, request);
-      const answer = create(method.output, await (handler as UnaryHandler)(request, call));
-      isAnswered = true;
-      return answer;
-    } finally {
-      admission.end(admitted, isAnswered ? "all" : "nothing");
-    }
-  }
-
-  async function invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer> {
-    const found = principalOf(method, incoming);
-    const principal = found instanceof Promise ? await found : found;
-    const entry = entryOf(method);
-    const seen = seenBy(incoming);
-    const run = runs.begin(entry, incoming, { principal, seen }, maxTimeoutMs);
-    const call = { ...run.call, headers: incoming.headers, responseHeaders: new Headers() };
-    let failure: RpcError | undefined;
-    let thrown: unknown;
-    try {
-      const message = await inTime(runCounted(entry, request, run, call), run.call.deadline - run.started, () =>
-        runs.late(run),
-      );
-      tellSeen(run, seen, call.responseHeaders);
-      return { message, headers: call.responseHeaders };
-    } catch (error) {
-      thrown = error;
-      failure = runs.failed(run, error);
-      for (const [name, value] of call.responseHeaders) failure.metadata.set(name, value);
-      tellSeen(run, seen, failure.metadata);
-      throw failure;
-    } finally {
-      runs.end(run, failure, thrown);
-    }
-  }
-
-  const stream = (method: DescMethodServerStreaming, request: Message, incoming: IncomingStream) =>
-    streamCalls.stream(entryOf(method), request, incoming, async () => ({
-      principal: await principalOf(method, incoming),
-      seen: seenBy(incoming),
-    }));
-
-  const calls = traced({ invoke, stream }, deps.tracing, {
-    isTraced: (method) => !methods.get(methodName(method))?.isDiagnostic,
-    isOwn: ({ isPeer, headers }) => isPeer ?? authorization.isTrusted(headers),
-  });
+  const all: Calls = {
+    async invoke(method, request, incoming) {
+      const found = principalOf(method, incoming);
+      const principal = found instanceof Promise ? await found : found;
+      return runs.unary(entryOf(method), request, incoming, { principal, seen: seenBy(incoming) });
+    },
+    stream: (method, request, incoming) =>
+      streamCalls.stream(entryOf(method), request, incoming, async () => ({
+        principal: await principalOf(method, incoming),
+        seen: seenBy(incoming),
+      })),
+  };
+  const isTraced = (method: DescMethod): boolean => !methods.get(methodName(method))?.isDiagnostic;
+  const calls = traced(all, deps.tracing, { isTraced, isOwn });
 
   return {
+    ...calls,
     services: implementations.map(({ desc }) => desc),
     errors,
-    find(name) {
+    clock: deps.clock,
+    /** Whether callers from outside need credentials. */
+    asksCallers: authentication !== undefined,
+    /** Whether it matters that a trusted proxy has sent a call. */
+    heedsProxies: deps.tracing !== undefined,
+    isTrusted,
+    /** Whether a request comes from one of the system's own processes, by their certificate or by their secret. */
+    knowsPeer(request: IncomingMessage): boolean {
+      if (isProven(request)) return true;
+      const { [SECRET_HEADER]: secret } = request.headers;
+      return typeof secret === "string" && isTrusted(new Headers({ [SECRET_HEADER]: secret }));
+    },
+    shed,
+    admit,
+    /** The unary method with the name "package.Service/Method", if there is one. */
+    find(name: string) {
       const method = methods.get(name)?.method;
       return method && isUnary(method) ? method : undefined;
     },
-    isTrusted: authorization.isTrusted,
-    asksCallers: authentication !== undefined,
-    heedsProxies: deps.tracing !== undefined,
-    clock: deps.clock,
-    shed,
-    admit,
-    ...calls,
+    /**
+     * To be called when the process stops: asks the streams to end (`StreamingCall.draining`), and after `drainMs` ends the
+     * others with UNAVAILABLE.
+     */
     drain: streamCalls.drain,
+    /** What there is at the moment: unary calls that may be under way, those that are, and streams. */
     load: { limit: admission.limit, underWay: admission.underWay, streams: streamCalls.count },
-    routes: (router) => addRoutes(router, [...methods.values()], calls),
+    /** Adds every service to a Connect router. */
+    routes: (router: ConnectRouter) => addRoutes(router, [...methods.values()], calls),
   };
 }
 
-/** At the deadline only the waiting ends. The handler goes on, for finishing its work beats leaving it to a recovery worker. */
-async function inTime<T>(work: Promise<T>, ms: number, outOfTime: () => RpcError): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(outOfTime()), Math.max(0, ms));
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** What is known of the caller of a call by Connect. */
+export const callerKey = createContextKey<Caller>(Object.freeze({}));
+
+function addRoutes(
+  router: ConnectRouter,
+  methods: readonly { readonly method: Served }[],
+  { invoke, stream }: Calls,
+): void {
+  const unary = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
+    const answer = await invoke(method, request, {
+      ...context.values.get(callerKey),
+      headers: context.requestHeader,
+      timeoutMs: context.timeoutMs(),
+      signal: context.signal,
+    });
+    answer.headers.forEach((value, name) => void context.responseHeader.append(name, value));
+    return answer.message;
+  };
+  const streaming = (method: DescMethodServerStreaming) => (request: Message, context: HandlerContext) =>
+    stream(method, request, {
+      ...context.values.get(callerKey),
+      headers: context.requestHeader,
+      timeoutMs: context.timeoutMs(),
+      whenGone: (end) => onAbort(context.signal, end),
+      responseHeaders: context.responseHeader,
+    });
+  for (const { method } of methods) router.rpc(method, (isUnary(method) ? unary(method) : streaming(method)) as never);
 }

@@ -15,7 +15,7 @@ import { DomainError, NOT_BEGUN, outOfTime } from "../errors.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
-import { knownFields, limitedCompressions } from "./connect-options.ts";
+import { knownFields, limitedCompressions } from "./connect.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { envelopeOf } from "./grpc-stream.ts";
 import { limitCall } from "./message-limit.ts";

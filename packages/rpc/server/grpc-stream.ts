@@ -29,12 +29,10 @@ import {
 } from "@connectrpc/connect/protocol-grpc";
 import { isGone } from "connect-transcoder/http";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
-import { knownFields } from "./connect-options.ts";
+import { dropEndlessTimeout, knownFields, sayable } from "./connect.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { dropEndlessTimeout } from "./endless-timeouts.ts";
 import { PREFIX_BYTES, readMessage } from "./message-limit.ts";
-import type { Caller } from "./routes.ts";
-import { sayable } from "./unreadable-message.ts";
+import type { Caller } from "./run.ts";
 
 export interface GrpcStreamOptions {
   readonly dispatcher: Pick<Dispatcher, "stream" | "errors" | "clock">;

@@ -34,6 +34,12 @@ export type Handler<M> =
       ? (request: MessageShape<I>, call: StreamingCall) => AsyncIterable<MessageInitShape<O>>
       : never;
 
+export type Served = DescMethodUnary | DescMethodServerStreaming;
+export const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary";
+export const isServerStreaming = (method: DescMethod): method is DescMethodServerStreaming =>
+  method.methodKind === "server_streaming";
+export const isServed = (method: DescMethod): method is Served => isUnary(method) || isServerStreaming(method);
+
 /** A handler for every RPC of a service. */
 export type Handlers<S extends DescService> = { [K in keyof S["method"]]: Handler<S["method"][K]> };
 

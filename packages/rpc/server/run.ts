@@ -1,47 +1,70 @@
-/** One call in the dispatcher: its context, its validation, the error that its caller gets, and its line in the log. */
-import type { DescMethod, Message } from "@bufbuild/protobuf";
+/**
+ * One call in the dispatcher: its context, its validation, the error that its caller gets, and its line in the log. A unary
+ * call from its begin to its end; that of streams is in `stream-calls.ts`.
+ */
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type Message,
+} from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import type { Runtime } from "@petstore/runtime/clock";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
-import { validate } from "connect-transcoder/validation";
-import type { Admission } from "../admission/admission.ts";
-import { type CallContext, type CallEnded, openCall, type Principal } from "../call.ts";
-import {
-  type ErrorCatalogue,
-  type ErrorTranslation,
-  NOT_BEGUN,
-  outOfTime,
-  type RpcError,
-  violationError,
-} from "../errors.ts";
-import type { StreamHandler, UnaryHandler } from "./handlers.ts";
-import { isUnary, type RequestOrigin, type Served } from "./routes.ts";
+import { prepareValidation, validate } from "connect-transcoder/validation";
+import type { Admission, Closing } from "../admission/admission.ts";
+import { type Call, type CallContext, openCall, type Principal, requestIdIn, SEEN_HEADER } from "../call.ts";
+import { createErrorTranslation, NOT_BEGUN, outOfTime, type RpcError, violationError } from "../errors.ts";
+import type { DispatcherOptions } from "./dispatcher.ts";
+import type { Served, StreamHandler, UnaryHandler } from "./handlers.ts";
+
+/** The network that a request came from, see `callerAddress`, and its response. */
+export interface RequestOrigin {
+  readonly network: string;
+  readonly response: Closing;
+  /** Counts the response as a stream, which no longer takes from what short requests share. */
+  countAsStream(): void;
+}
+
+/** What is known of a caller before the message is read. */
+export interface Caller {
+  /** Whether it has proved to be one of the system's own processes. By default the secret in the headers decides. */
+  readonly isPeer?: boolean | undefined;
+  readonly origin?: RequestOrigin | undefined;
+  /** Whether it comes from a proxy that the operator trusts. */
+  readonly isProxy?: boolean | undefined;
+  /** Who calls, if `admit` was called already. By default the dispatcher calls it. */
+  principal?: Principal | undefined;
+}
 
 /** What arrives with a call besides its message. */
-export interface Incoming {
+export interface Incoming extends Caller {
   readonly headers: Headers;
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
   /** Aborts when the caller of a unary call has gone. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether the caller has proved to be one of the system's own processes. By default the secret in the headers decides. */
-  readonly isPeer?: boolean | undefined;
-  /** Who calls, if `admit` was called already. By default the dispatcher calls it. */
-  readonly principal?: Principal | undefined;
-  /** Whether it comes from a proxy that the operator trusts. */
-  readonly isProxy?: boolean | undefined;
   /** Where the call is in a trace that is recorded. */
   readonly trace?: TraceContext | undefined;
 }
 
 export interface IncomingStream extends Incoming {
-  /** The network that the request came from, and its response. */
-  readonly origin?: RequestOrigin | undefined;
   /** Calls `end` when the caller has gone, at once if it already has. */
   readonly whenGone: (end: () => void) => void;
   /** Receives the headers of the response. */
   readonly responseHeaders: Headers;
+}
+
+export interface Answer {
+  readonly message: Message;
+  readonly headers: Headers;
+}
+
+/** What a dispatcher does with calls. Errors are those of the catalogue, and UNIMPLEMENTED for a method that is not served. */
+export interface Calls {
+  invoke(method: DescMethodUnary, request: Message, incoming: Incoming): Promise<Answer>;
+  stream(method: DescMethodServerStreaming, request: Message, incoming: IncomingStream): AsyncIterable<Message>;
 }
 
 export interface Admitted {
@@ -66,16 +89,6 @@ const EARLY_MS = 2;
 
 export const methodName = (method: DescMethod): string => `${method.parent.typeName}/${method.name}`;
 
-export interface RunOptions {
-  readonly deps: Pick<Runtime, "clock" | "random" | "log">;
-  readonly errors: ErrorCatalogue;
-  readonly translation: ErrorTranslation;
-  readonly admission: Admission;
-  /** While this many unary calls run, new ones of public services are refused. */
-  readonly maxCalls: number;
-  readonly callEnded: CallEnded;
-}
-
 export interface Run {
   readonly call: CallContext;
   /** When the call began, on the process's clock (milliseconds). */
@@ -85,9 +98,17 @@ export interface Run {
 
 export type Runs = ReturnType<typeof createRuns>;
 
-export function createRuns({ deps, errors, translation, admission, maxCalls, callEnded }: RunOptions) {
+export function createRuns(
+  methods: Iterable<Entry>,
+  admission: Admission,
+  { deps, errors, storeFailureOf, maxTimeoutMs = 10_000, maxCalls = 10_000, callEnded = () => {} }: DispatcherOptions,
+) {
   const { rpcError } = errors;
-  const { isBug, toRpcError } = translation;
+  const { isBug, toRpcError } = createErrorTranslation(errors, storeFailureOf);
+  /** Undefined once requests can be validated. */
+  let preparing = prepareValidation(Array.from(methods, ({ method }) => method.input))?.then(() => {
+    preparing = undefined;
+  });
 
   /** `hasLeft`: nobody waited for the answer any more, so that no failure of a service is to be seen in it. */
   function logFailure(line: object, failure: RpcError, thrown: unknown, hasLeft = false): void {
@@ -103,10 +124,16 @@ export function createRuns({ deps, errors, translation, admission, maxCalls, cal
     return failure;
   }
 
-  /** Throws OVERLOADED or DEADLINE_EXCEEDED for a call that is not begun. */
-  function begin({ method, limited }: Entry, incoming: Incoming, admitted: Admitted, maxTimeoutMs: number): Run {
-    if (limited && isUnary(method) && admission.underWay() >= maxCalls)
-      throw refused(method, rpcError("OVERLOADED", "The service has too much to do. Try again in a second."));
+  /** The same for a caller that is not admitted. */
+  function notAdmitted(method: DescMethod, headers: Headers, thrown: unknown): RpcError {
+    const requestId = requestIdIn(headers, deps.random);
+    const failure = toRpcError(thrown, { requestId });
+    logFailure({ rpc: methodName(method), requestId }, failure, thrown);
+    return refused(method, failure);
+  }
+
+  /** Throws DEADLINE_EXCEEDED for a call that is not begun. */
+  function begin({ method }: Entry, incoming: Incoming, admitted: Admitted, maxTimeoutMs: number): Run {
     const { headers, timeoutMs, trace } = incoming;
     const signal = writes({ method }) ? undefined : incoming.signal;
     const call = openCall({ headers, trace, timeoutMs, signal }, { ...deps, ...admitted, maxTimeoutMs });
@@ -141,7 +168,61 @@ export function createRuns({ deps, errors, translation, admission, maxCalls, cal
     else deps.log.debug(line, "served");
   }
 
-  return { begin, refused, validated, isLate, late, failed, end, logFailure };
+  /** Runs a handler, and counts the call until it is done: that may be after its caller got DEADLINE_EXCEEDED. */
+  async function runCounted({ method, handler }: Entry, request: Message, run: Run, call: Call): Promise<Message> {
+    const admitted = admission.begin(method);
+    let isAnswered = false;
+    try {
+      if (preparing) await preparing;
+      validated(run, request);
+      const answer = create(method.output, await (handler as UnaryHandler)(request, call));
+      isAnswered = true;
+      return answer;
+    } finally {
+      admission.end(admitted, isAnswered ? "all" : "nothing");
+    }
+  }
+
+  async function unary(entry: Entry, request: Message, incoming: Incoming, admitted: Admitted): Promise<Answer> {
+    if (entry.limited && admission.underWay() >= maxCalls)
+      throw refused(entry.method, rpcError("OVERLOADED", "The service has too much to do. Try again in a second."));
+    const run = begin(entry, incoming, admitted, maxTimeoutMs);
+    const call = { ...run.call, headers: incoming.headers, responseHeaders: new Headers() };
+    /** Tells the caller, in the headers of its answer, what was seen that it has not seen. */
+    const tellSeen = (headers: Headers): void => {
+      const { seen } = run.call.progress;
+      if (seen !== undefined && seen !== admitted.seen) headers.set(SEEN_HEADER, seen);
+    };
+    let failure: RpcError | undefined;
+    let thrown: unknown;
+    try {
+      const work = runCounted(entry, request, run, call);
+      const message = await inTime(work, run.call.deadline - run.started, () => late(run));
+      tellSeen(call.responseHeaders);
+      return { message, headers: call.responseHeaders };
+    } catch (error) {
+      thrown = error;
+      failure = failed(run, error);
+      for (const [name, value] of call.responseHeaders) failure.metadata.set(name, value);
+      tellSeen(failure.metadata);
+      throw failure;
+    } finally {
+      end(run, failure, thrown);
+    }
+  }
+
+  return { prepared: () => preparing, refused, notAdmitted, begin, validated, isLate, late, failed, end, unary };
+}
+
+/** At the deadline only the waiting ends. The handler goes on, for finishing its work beats leaving it to a recovery worker. */
+async function inTime<T>(work: Promise<T>, ms: number, outOfTime: () => RpcError): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(outOfTime()), Math.max(0, ms));
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** A temporary failure is logged without its stack, and with what caused it. */

@@ -1,6 +1,6 @@
 /** The RPC server over real ports, with every protocol. */
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
@@ -25,7 +25,7 @@ import { defaultLimits, MAX_MESSAGE_BYTES, type OnePortLimits } from "../http/li
 import { REQUEST_BYTES } from "../http/memory.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { createHealth } from "./health.ts";
-import { type RpcServer, startRpcServer } from "./server.ts";
+import { createListener, type ListenerOptions, type RpcServer, startRpcServer } from "./server.ts";
 
 let handle: (name: string, request: CreateCategoryRequest) => Promise<string>;
 beforeEach(() => {
@@ -278,4 +278,23 @@ describe("listening", () => {
   test("on an address of another machine says what to do", async () => {
     await expect(start("192.0.2.1", 0)).rejects.toThrow(/HOST=192\.0\.2\.1 is no address of this machine/);
   });
+});
+
+test("whatever fails before there is an answer ends the request, and not the process", () => {
+  const logged: object[] = [];
+  let isDestroyed = false;
+  const failure = new Error("nobody thought of it");
+  const options = {
+    dispatcher: { errors, asksCallers: false },
+    log: { debug: (line: object) => logged.push(line) },
+    links: {
+      serve() {
+        throw failure;
+      },
+    },
+  };
+  const response = { destroy: () => (isDestroyed = true) } as unknown as ServerResponse;
+  const listener = createListener([], options as unknown as ListenerOptions);
+  expect(listener({ url: "/a.B/C?message=private" } as IncomingMessage, response)).toBeUndefined();
+  expect([isDestroyed, logged]).toEqual([true, [{ err: failure, path: "/a.B/C" }]]);
 });

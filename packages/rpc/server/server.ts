@@ -1,26 +1,33 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
-import type { IncomingMessage } from "node:http";
-import { createConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createConnectRouter, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
 import { splitTarget } from "connect-transcoder/http";
+import { keepRepeated } from "../auth/credentials.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
 import { origin } from "../http/address.ts";
+import { answerPlainly, inWords } from "../http/answers.ts";
+import { isProven } from "../http/connections.ts";
 import { type CallerAddress, callerAddress, createHostCheck, type HostCheck } from "../http/hosts.ts";
 import { defaultLimits, MAX_MESSAGE_BYTES, type OnePortLimits } from "../http/limits.ts";
 import { type ListenAdvice, listen } from "../http/listen.ts";
 import { closePort, createOnePortServer } from "../http/one-port.ts";
 import { refusing } from "../http/refusals.ts";
-import { createLinkServer } from "../link/server.ts";
+import { countAsStream, type Handler } from "../http/requests.ts";
+import { createLinkServer, type LinkServer } from "../link/server.ts";
 import type { ServerTls } from "../tls/certificates.ts";
-import { isPeerRequest } from "./authorization.ts";
-import { knownFields, limitedCompressions, strictJson } from "./connect-options.ts";
-import type { Dispatcher } from "./dispatcher.ts";
-import type { Gate } from "./grpc-stream.ts";
+import { dropEndlessTimeout, explainUnreadable, knownFields, limitedCompressions, strictJson } from "./connect.ts";
+import { callerKey, type Dispatcher } from "./dispatcher.ts";
+import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
+import { isServerStreaming } from "./handlers.ts";
 import type { HealthState } from "./health.ts";
-import { createListener } from "./listener.ts";
+import { limitCall } from "./message-limit.ts";
 import { serveReflection } from "./reflection.ts";
-import { callerKey } from "./routes.ts";
-import { explainUnreadable } from "./unreadable-message.ts";
+import { judgeTypes, NO_SUCH_RPC, unknownRpcAnswer } from "./refused-calls.ts";
+import type { Caller } from "./run.ts";
+import { endedBy } from "./until.ts";
 
 /** How long running requests may go on once the server closes, in milliseconds. */
 const GRACE_MS = 8000;
@@ -81,14 +88,10 @@ export async function startRpcServer(options: RpcServerOptions) {
 
   const calls = { gate, compressions, links, log, dispatcher, maxBytes, addressOf };
   const listener = createListener(router.handlers, calls);
-  const knowsPeer = (request: IncomingMessage) => isPeerRequest(dispatcher, request);
   const checkHost = allowedHosts && exceptProbes(createHostCheck(allowedHosts));
-  const { headerBytes } = limits;
-  const server = createOnePortServer(refusing(listener, { headerBytes, checkHost, knowsPeer }), limits, {
-    knowsPeer,
-    tls,
-    log,
-  });
+  const { knowsPeer } = dispatcher;
+  const refused = refusing(listener, { headerBytes: limits.headerBytes, checkHost, knowsPeer });
+  const server = createOnePortServer(refused, limits, { knowsPeer, tls, log });
   const port = await listen(server, { host, port: options.port }, options.listenAdvice);
   health.set(true);
   let closed: Promise<void> | undefined;
@@ -102,6 +105,113 @@ export async function startRpcServer(options: RpcServerOptions) {
     return closed;
   };
   return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
+}
+
+export interface ListenerOptions {
+  /** For streams that are served without Connect's handler. */
+  readonly gate: Gate;
+  readonly compressions: readonly Compression[];
+  readonly links: LinkServer;
+  readonly log: Logger;
+  readonly dispatcher: Dispatcher;
+  readonly maxBytes: number;
+  readonly addressOf: CallerAddress;
+}
+
+/** Routes each request to a link, to a stream in binary gRPC, or to Connect, with what is known of its caller. */
+export function createListener(
+  handlers: readonly UniversalHandler[],
+  { gate, compressions, links, log, dispatcher, maxBytes, addressOf }: ListenerOptions,
+): Handler {
+  const { errors, asksCallers, heedsProxies } = dispatcher;
+  const byPath = new Map(
+    handlers.map((handler) => [handler.requestPath, { handler, judge: judgeTypes(handler.method, errors) }]),
+  );
+  /** Errors of a handler are sent as responses. This handles requests that are not valid HTTP, and clients that have gone. */
+  const giveUp = ({ url = "" }: IncomingMessage, response: ServerResponse, err: unknown): void => {
+    log.debug({ err, path: url.split("?", 1)[0] }, "no answer could be sent");
+    response.destroy();
+  };
+  /** What is known of the caller before its headers are read. */
+  const whoAsks = (request: IncomingMessage, response: ServerResponse): Caller =>
+    isProven(request)
+      ? { isPeer: true }
+      : {
+          isProxy: heedsProxies && addressOf.isProxy?.(request) === true,
+          origin: { network: addressOf(request), response, countAsStream: () => countAsStream(request, response) },
+        };
+  const streams = new Map<string, ServeStream>();
+  for (const { method, requestPath } of handlers)
+    if (isServerStreaming(method))
+      streams.set(requestPath, serveGrpcStream(method, { dispatcher, gate, compressions, maxBytes, giveUp }));
+  const serveByConnect = async (
+    handler: UniversalHandler,
+    caller: Caller,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => {
+    try {
+      const values = createContextValues().set(callerKey, caller);
+      const call = universalRequestFromNodeRequest(request, response, undefined, values);
+      dropEndlessTimeout(call.header);
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      handler(limitCall(call, request, handler.method, maxBytes, errors))
+        .then(({ body, ...head }) => {
+          if (!body) resolve();
+          const whole = body && endedBy(call.signal, noting(body, resolve));
+          return universalResponseToNodeResponse({ ...head, ...(whole && { body: whole }) }, response);
+        })
+        .catch((error: unknown) => {
+          giveUp(request, response, error);
+          resolve();
+        });
+      // Some protocols run the RPC while its response is read, so wait for that end. Its client may take longer to read it.
+      await ended;
+    } catch (error) {
+      giveUp(request, response, error);
+    }
+  };
+  const serve: Handler = (request, response) => {
+    const link = links.serve(request, response);
+    if (link) return link;
+    // Without this, caches may store the response to a GET (RFC 9111, 4.2.2) and serve it to other callers.
+    if (request.method === "GET") response.setHeader("cache-control", "no-store");
+    const { path, query } = splitTarget(request.url ?? "");
+    const found = byPath.get(path);
+    if (!found) {
+      const answer = unknownRpcAnswer(request, query, errors) ?? inWords(404, NO_SUCH_RPC);
+      return answerPlainly(request, response, answer);
+    }
+    const { handler, judge } = found;
+    const { allowedMethods } = handler;
+    if (!allowedMethods.includes(request.method ?? "")) {
+      const words = `This RPC is called by ${allowedMethods.join(" or ")}.`;
+      return answerPlainly(request, response, inWords(405, words, { allow: allowedMethods.join(", ") }));
+    }
+    const refusal = judge(request, query);
+    if (refusal)
+      return answerPlainly(request, response, refusal.answer ?? inWords(415, refusal.message, refusal.headers));
+    if (asksCallers) keepRepeated(request);
+    const caller = whoAsks(request, response);
+    const serveStream = isBinaryGrpc(request) ? streams.get(path) : undefined;
+    if (serveStream) return serveStream(request, response, caller);
+    return serveByConnect(handler, caller, request, response);
+  };
+  return (request, response) => {
+    try {
+      return serve(request, response);
+    } catch (error) {
+      giveUp(request, response, error);
+    }
+  };
+}
+
+async function* noting<T>(items: AsyncIterable<T>, ended: () => void): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } finally {
+    ended();
+  }
 }
 
 /** Health answers whatever host is named: probes ask by whatever address they know. */

@@ -1,26 +1,19 @@
 /** Server-streaming calls: how many there may be, and all the ways in which one ends. */
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { credentialsIn } from "../auth/credentials.ts";
 import { callerName, LONGEST_TIMER_MS, type Principal } from "../call.ts";
-import { type ErrorCatalogue, RpcError } from "../errors.ts";
-import type { createAuthorization } from "./authorization.ts";
+import { RpcError } from "../errors.ts";
+import type { DispatcherOptions } from "./dispatcher.ts";
 import type { Init, StreamHandler } from "./handlers.ts";
-import { createOpenStreams, type StreamLimits } from "./open-streams.ts";
-import type { Admitted, Entry, IncomingStream, Run, Runs } from "./run.ts";
+import { createOpenStreams, defaultStreamLimits } from "./open-streams.ts";
+import type { Admitted, Entry, Incoming, IncomingStream, Run, Runs } from "./run.ts";
 import { leave } from "./until.ts";
 
-export interface StreamCallsOptions {
-  readonly runs: Runs;
-  readonly errors: ErrorCatalogue;
-  readonly authorization: ReturnType<typeof createAuthorization>;
-  readonly limits: StreamLimits;
-  /** How long streams may go on once the process stops, in milliseconds. */
-  readonly drainMs: number;
-  /** Resolves when requests can be validated. */
-  readonly ready: () => Promise<void> | undefined;
-}
-
 const nothing = () => {};
+
+/** Enough for a last message over a slow network, and less than a server that closes gives running requests. */
+const DRAIN_MS = 5_000;
 
 const STOPS = "The process stops. Call again: another one goes on.";
 
@@ -45,7 +38,11 @@ interface Beginning {
   open?: (() => Promise<OpenStream>) | undefined;
 }
 
-export function createStreamCalls({ runs, errors, authorization, limits, drainMs, ready }: StreamCallsOptions) {
+export function createStreamCalls(
+  runs: Runs,
+  isOwn: (incoming: Incoming) => boolean,
+  { errors, authentication, streamLimits: limits = defaultStreamLimits, drainMs = DRAIN_MS }: DispatcherOptions,
+) {
   const { rpcError } = errors;
   const streams = new Set<OpenStream>();
   const openStreams = createOpenStreams(limits);
@@ -53,22 +50,27 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
   const openDiagnostics = createOpenStreams({ ...limits, streamsPerCaller: Math.ceil(limits.streams / 4) });
   const draining = new AbortController();
 
-  /** Counts a stream, and calls `end` if its caller is no longer admitted. Returns a function that undoes both. */
+  /**
+   * Counts a stream, and calls `end` if its caller is no longer admitted. Returns a function that undoes both. A peer is not
+   * checked again, for it ends the call itself when its own caller is no longer admitted.
+   */
   function countStream(
     { method, limited, isDiagnostic }: Entry,
-    { headers, isPeer = authorization.isTrusted(headers), origin }: IncomingStream,
+    incoming: IncomingStream,
     principal: Principal,
     end: (refusal: RpcError) => void,
   ): () => void {
     if (!limited) return nothing;
+    const { headers, origin } = incoming;
+    const isPeer = isOwn(incoming);
     const caller = isPeer ? undefined : callerName(principal, () => `${origin?.network}`);
     const free = (isDiagnostic ? openDiagnostics : openStreams).enter(caller);
     if (typeof free === "string") throw runs.refused(method, rpcError("TOO_MANY_STREAMS", free));
     origin?.countAsStream();
-    const stopRechecks = authorization.recheck(method, headers, isPeer, end);
+    const stopRechecks = isPeer ? undefined : authentication?.recheck(credentialsIn(headers), method, end);
     return () => {
       free();
-      stopRechecks();
+      stopRechecks?.();
     };
   }
 
@@ -112,7 +114,7 @@ export function createStreamCalls({ runs, errors, authorization, limits, drainMs
     if (left <= LONGEST_TIMER_MS) open.timer = setTimeout(() => end(open), Math.max(0, left));
     streams.add(open);
     try {
-      await ready();
+      await runs.prepared();
       runs.validated(run, request);
       if (open.isOver) throw stopped(open);
       const { responseHeaders } = incoming;

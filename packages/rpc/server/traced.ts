@@ -9,10 +9,7 @@ import {
   RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
-import type { Dispatcher } from "./dispatcher.ts";
-import { type Incoming, methodName } from "./run.ts";
-
-type Calls = Pick<Dispatcher, "invoke" | "stream">;
+import { type Calls, type Incoming, methodName } from "./run.ts";
 
 export interface TracedOptions {
   /** Calls that only tell how the process is would bury the others. */

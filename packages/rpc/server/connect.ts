@@ -1,7 +1,4 @@
-/**
- * The error for a unary Connect message that can't be decoded; Connect itself would report a server error without a reason.
- * In gRPC, gRPC-Web and streams the code stays INTERNAL, as in gRPC ("Status codes and their use in gRPC").
- */
+/** What every endpoint of Connect (2.2) is told, and what is mended of the timeouts and errors that it makes. */
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import {
   Code,
@@ -11,9 +8,38 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
+import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { excerpt, MAX_ERROR_BYTES } from "connect-transcoder/excerpt";
 import { isCharset } from "connect-transcoder/http";
+import { LONGEST_TIMER_MS } from "../call.ts";
 import type { ErrorCatalogue } from "../errors.ts";
+import { limitUnpacked } from "./message-limit.ts";
+
+/** gzip and Brotli. Both limit the size of a decompressed message. */
+export const limitedCompressions = (errors: ErrorCatalogue): Compression[] =>
+  [compressionGzip, compressionBrotli].map(limitUnpacked(errors));
+
+/** What no contract knows is not kept: a call that waits would hold up to 1 MiB of it, a stream for as long as it lasts. */
+export const knownFields = { readUnknownFields: false } as const;
+
+/**
+ * Options that make a Connect router refuse JSON that is not UTF-8 (RFC 8259 section 8.1). By default its decoder replaces
+ * such bytes by U+FFFD, and a record that nobody sent would be stored. Connect's types don't declare this option.
+ */
+export const strictJson: object = { textDecoder: new TextDecoder("utf-8", { fatal: true }) };
+
+/** Removes a caller's timeout that no timer can run for: Connect would set one to it, and Node fires that at once. */
+export function dropEndlessTimeout(header: Headers): void {
+  const drop = (name: string, parse: typeof parseGrpcTimeout) => {
+    const { timeoutMs = 0 } = parse(header.get(name), Number.POSITIVE_INFINITY);
+    if (timeoutMs > LONGEST_TIMER_MS) header.delete(name);
+  };
+  drop("connect-timeout-ms", parseConnectTimeout);
+  drop("grpc-timeout", parseGrpcTimeout);
+}
 
 /** Whether the message of a call was decoded: later errors are not about decoding. */
 const decodedKey = createContextKey(false);
@@ -22,8 +48,8 @@ const decodedKey = createContextKey(false);
 const aboutTheMessage: readonly Code[] = [Code.InvalidArgument, Code.Internal];
 
 /**
- * Changes Connect's error about a message that it could not decode: adds the reason VALIDATION_FAILED, and replaces INTERNAL
- * by INVALID_ARGUMENT. Errors with one of the codes `others` get the reason, too.
+ * Changes Connect's error about a message that it could not decode, a server error without a reason: adds the reason
+ * VALIDATION_FAILED, and replaces INTERNAL by INVALID_ARGUMENT. Errors with one of the codes `others` get the reason, too.
  */
 export function explainDecoding(
   error: unknown,
@@ -74,7 +100,10 @@ export function beforeFailure(context: HandlerContext, see: (error: unknown) => 
  */
 export const sayable = (message: string): string => excerpt(message.toWellFormed(), MAX_ERROR_BYTES);
 
-/** A request gate and an interceptor for a Connect router: messages that can't be decoded fail with VALIDATION_FAILED. */
+/**
+ * A request gate and an interceptor for a Connect router: unary Connect messages that can't be decoded fail with
+ * VALIDATION_FAILED. In gRPC, gRPC-Web and streams the code stays INTERNAL, as in gRPC ("Status codes and their use in gRPC").
+ */
 export function explainUnreadable(errors: ErrorCatalogue) {
   const requestGate = async (context: HandlerContext) => {
     const { values, protocolName, method } = context;
