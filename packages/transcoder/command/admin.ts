@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { CONTENT_TYPE, type Form, formFor } from "@petstore/metrics/exposition";
 import { type AdminAnswer, openAdminPort } from "@petstore/rpc/http/admin-port";
 import { splitTarget } from "../request/http.ts";
-import type { Settings } from "./flags.ts";
+import { adviceOn, type Settings } from "./flags.ts";
 import { reach } from "./source.ts";
 
 /** How long a target may take to accept a connection, in milliseconds: a probe of Kubernetes gives up after a second. */
@@ -46,7 +46,7 @@ export async function openAdmin({ admin, targets, targetTls, metrics, phase }: A
       };
     return route(request.headers.accept);
   };
-  return openAdminPort(admin, answer, adviceOn);
+  return openAdminPort(admin, answer, adviceOn("admin-"));
 }
 
 /**
@@ -75,12 +75,3 @@ function createReadiness(
     return { status: isReady ? 200 : 503, body: { status: isReady ? "ready" : "not ready", failing } };
   };
 }
-
-const adviceOn = (code: string): string | undefined =>
-  ({
-    EADDRINUSE:
-      "something else listens there already. Choose another with --admin-port (0 takes a free one, off none).",
-    EACCES: "that is not allowed to you. Choose an --admin-port above 1023.",
-    EADDRNOTAVAIL: "this machine does not have that address. Choose another with --admin-host.",
-    ENOTFOUND: "there is no such host. Choose another with --admin-host.",
-  })[code];

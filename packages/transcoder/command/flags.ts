@@ -3,39 +3,10 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import type { TranscoderOptions } from "../server/options.ts";
 
 /** Something on the command line can't be used. The message says what, and what to do. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
-}
-
-export type Protocol = "grpc" | "grpcweb" | "connect";
-
-export interface Settings {
-  /** Where the contract comes from. */
-  readonly source: { readonly reflect: string } | { readonly descriptorSet: string };
-  readonly reflectHeaders: Readonly<Record<string, string>>;
-  /** Where services are called, by their names; "" is for all others. */
-  readonly targets: ReadonlyMap<string, string>;
-  readonly protocol: Protocol;
-  readonly host: string;
-  readonly port: number;
-  /** Where the admin port listens; undefined for none. */
-  readonly admin: { readonly host: string; readonly port: number } | undefined;
-  /** Towards the target, as PEM. */
-  readonly targetTls: { readonly ca?: string; readonly cert?: string; readonly key?: string };
-  /** For the command's own port, as PEM. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  readonly bodyBytes: number;
-  readonly corsOrigins: readonly string[];
-  /** What the library is told as it is. */
-  readonly library: Omit<TranscoderOptions, "services">;
-  readonly title: string;
-  readonly watch: boolean;
-  readonly check: boolean;
-  readonly json: boolean;
-  readonly strict: boolean;
 }
 
 const text = { type: "string" } as const;
@@ -79,49 +50,55 @@ export const FLAGS = {
   help: { ...flag, short: "h" },
 } satisfies ParseArgsOptionsConfig;
 
+export type Settings = Exclude<ReturnType<typeof readFlags>, string>;
+
 /** @throws UsageError */
-export function readFlags(args: readonly string[]): Settings | "help" | "version" {
+export function readFlags(args: readonly string[]) {
   const values = parse(args);
-  if (values.help) return "help";
-  if (values.version) return "version";
+  if (values.help) return "help" as const;
+  if (values.version) return "version" as const;
   const targets = new Map((values.target ?? []).map(readTarget));
   const source = readSource(values.reflect, values["descriptor-set"]);
-  if ("reflect" in source && !targets.has("")) targets.set("", source.reflect);
+  if (source.reflect !== undefined && !targets.has("")) targets.set("", source.reflect);
   if (targets.size === 0)
     throw new UsageError("--descriptor-set says nothing of where the services are: add --target URL.");
   if (values.json && !values.check) throw new UsageError("--json is the form of --check: add --check.");
   const port = count("port", values.port, 8080, 0, MAX_PORT);
-  const bodyBytes = count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, 1, 1024 ** 3);
   return {
+    /** Where the contract comes from. */
     source,
     reflectHeaders: Object.fromEntries((values["reflect-header"] ?? []).map(readHeader)),
+    /** Where services are called, by their names; "" is for all others. */
     targets,
     protocol: oneOf("protocol", values.protocol, ["grpc", "grpcweb", "connect"]),
     host: values.host ?? "127.0.0.1",
     port,
+    /** Where the admin port listens; undefined for none. */
     admin: readAdmin(values["admin-host"], values["admin-port"], port),
+    /** Towards the target, as PEM. */
     targetTls: {
-      ...(values.cacert === undefined ? {} : { ca: readCa("cacert", values.cacert) }),
+      ...(values.cacert !== undefined && { ca: readCa(values.cacert) }),
       ...pair("cert", values.cert, "key", values.key),
     },
+    /** For the command's own port, as PEM. */
     tls: pair("tls-cert", values["tls-cert"], "tls-key", values["tls-key"]),
-    bodyBytes,
     corsOrigins: (values.cors ?? []).map(readOrigin),
+    /** What the library is told as it is. */
     library: {
-      errors: oneOf<"status" | "problem">("errors", values.errors, ["status", "problem"]),
+      errors: oneOf("errors", values.errors, ["status", "problem"]),
       limits: {
-        bodyBytes,
+        bodyBytes: count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, 1, 1024 ** 3),
         jsonDepth: count("json-depth", values["json-depth"], 100, 1, 1000),
         requestMs: duration("timeout", values.timeout ?? "30s"),
       },
-      codec: oneOf<"proto3" | "exact">("codec", values.codec, ["proto3", "exact"]),
+      codec: oneOf("codec", values.codec, ["proto3", "exact"]),
       omitUnpopulated: values["omit-unpopulated"],
       originalNames: values["original-names"],
       enumNumbers: values["enum-numbers"],
       ignoreUnknown: values["ignore-unknown"],
       unbound: values.unbound,
       grpcMetadata: values["grpc-metadata"],
-      allowHeaders: values["allow-header"],
+      allowHeaders: values["allow-header"] ?? [],
     },
     title: values.title ?? "API",
     watch: values.watch ?? false,
@@ -135,7 +112,7 @@ const MAX_PORT = 65_535;
 /** How far the admin port is above the port, if nothing is said of it. */
 const ADMIN_DISTANCE = 100;
 
-function readAdmin(host = "127.0.0.1", given: string | undefined, port: number): Settings["admin"] {
+function readAdmin(host = "127.0.0.1", given: string | undefined, port: number) {
   if (given === "off") return undefined;
   // A port by chance has no neighbour that is known to be free.
   const usual = port && port + ADMIN_DISTANCE;
@@ -152,7 +129,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-function readSource(reflect: string | undefined, descriptorSet: string | undefined): Settings["source"] {
+function readSource(reflect: string | undefined, descriptorSet: string | undefined) {
   if (reflect !== undefined && descriptorSet !== undefined)
     throw new UsageError("--reflect and --descriptor-set are two sources of one contract: give one of them.");
   if (reflect !== undefined) return { reflect: readUrl("reflect", reflect) };
@@ -187,7 +164,7 @@ function readOrigin(value: string): string {
   throw new UsageError(`--cors takes an origin such as https://shop.example, or *, and not "${value}".`);
 }
 
-function oneOf<T extends string>(name: string, value: string | undefined, all: readonly [T, ...T[]]): T {
+function oneOf<const T extends string>(name: string, value: string | undefined, all: readonly [T, ...T[]]): T {
   const found = value === undefined ? all[0] : all.find((one) => one === value);
   if (found === undefined) throw new UsageError(`--${name} is one of ${all.join(", ")}, and not "${value}".`);
   return found;
@@ -232,12 +209,12 @@ function pair(certFlag: string, cert: string | undefined, keyFlag: string, key: 
   return read;
 }
 
-function readCa(name: string, path: string): string {
-  const pem = readPem(name, path);
+function readCa(path: string): string {
+  const pem = readPem("cacert", path);
   try {
     new X509Certificate(pem);
   } catch {
-    throw new UsageError(`--${name}: ${path} has no certificate in PEM.`);
+    throw new UsageError(`--cacert: ${path} has no certificate in PEM.`);
   }
   return pem;
 }
@@ -249,3 +226,14 @@ function readPem(name: string, path: string): string {
     throw new UsageError(`--${name}: ${path} can't be read: ${(error as Error).message}`);
   }
 }
+
+/** What to do where a port can't be had, by the code of the error; its flags begin with the prefix. */
+export const adviceOn =
+  (prefix: "" | "admin-") =>
+  (code: string): string | undefined =>
+    ({
+      EADDRINUSE: `something else listens there already. Choose another with --${prefix}port${prefix && " (0 takes a free one, off none)"}.`,
+      EACCES: `that is not allowed to you. Choose ${prefix ? "an" : "a"} --${prefix}port above 1023.`,
+      EADDRNOTAVAIL: `this machine does not have that address. Choose another with --${prefix}host.`,
+      ENOTFOUND: `there is no such host. Choose another with --${prefix}host.`,
+    })[code];

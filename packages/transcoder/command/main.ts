@@ -11,7 +11,7 @@ import { readFlags, type Settings, UsageError } from "./flags.ts";
 import { openGateway } from "./gateway.ts";
 import { type Generation, openGeneration } from "./generation.ts";
 import { HELP } from "./help.ts";
-import { asJson, asText, emptiness, type Report, reportOn } from "./report.ts";
+import { asJson, asText, obstacle, type Report, reportOn } from "./report.ts";
 import { contractReader, ensureReachable, transportsOf } from "./source.ts";
 import { openTelemetry } from "./telemetry.ts";
 
@@ -19,9 +19,6 @@ import { openTelemetry } from "./telemetry.ts";
 const WATCH_MS = 2000;
 
 const say = (text: string): void => void process.stdout.write(text);
-
-/** The command can't go on. */
-class Failure extends Error {}
 
 async function run(args: readonly string[]): Promise<number> {
   const settings = readFlags(args);
@@ -35,20 +32,14 @@ async function run(args: readonly string[]): Promise<number> {
 function check(settings: Settings, { services }: Contract): number {
   const report = reportOn(services, settings.library);
   say(settings.json ? asJson(report) : asText(report));
-  const isRefused = emptiness(services, report) !== undefined || (settings.strict && report.refusals.length > 0);
-  return isRefused ? 1 : 0;
+  return obstacle(services, report, settings.strict) === undefined ? 0 : 1;
 }
 
 async function serve(settings: Settings): Promise<number> {
   const log = pino({ level: "warn" });
   const scheme = settings.tls ? "https" : "http";
-  const telemetry = await openTelemetry({
-    environment: process.env,
-    version: manifest.version,
-    scheme,
-    isRead: settings.admin !== undefined,
-    log,
-  });
+  const isRead = settings.admin !== undefined;
+  const telemetry = await openTelemetry({ environment: process.env, scheme, isRead, log });
   let phase: Phase = "starting";
   const isDraining = () => phase === "draining";
   const admin = await openAdmin({ ...settings, metrics: telemetry.text, phase: () => phase });
@@ -58,15 +49,13 @@ async function serve(settings: Settings): Promise<number> {
 
   const open = async ({ services }: Contract): Promise<{ generation: Generation; report: Report }> => {
     const report = reportOn(services, settings.library);
-    const problem = emptiness(services, report);
-    if (problem !== undefined) throw new Failure(problem);
-    if (settings.strict && report.refusals.length > 0)
-      throw new Failure(["Not all can be served:", ...report.refusals.map((each) => `  ${each}`)].join("\n"));
+    const problem = obstacle(services, report, settings.strict);
+    if (problem !== undefined) throw new Error(problem);
     const served = new Set(report.operations.map(({ service }) => service));
     const reached = services.flatMap((desc) => {
       const transport = transportOf(desc);
       if (!transport && served.has(desc))
-        throw new Failure(
+        throw new Error(
           `No target is for ${desc.typeName}: add --target ${desc.typeName}=URL, or one for all, --target URL.`,
         );
       return transport ? { desc, transport } : [];

@@ -38,10 +38,16 @@ export const asJson = ({ operations, refusals }: Report): string =>
     2,
   )}\n`;
 
-/** Why nothing at all is served; undefined where something is. */
-export function emptiness(services: readonly DescService[], { operations, refusals }: Report): string | undefined {
-  if (operations.length > 0) return undefined;
-  if (refusals.length > 0) return ["Nothing can be served:", ...refusals.map((each) => `  ${each}`)].join("\n");
+/** Why it is not served at all: nothing can be, or with `isStrict` anything can't; undefined where it is. */
+export function obstacle(
+  services: readonly DescService[],
+  { operations, refusals }: Report,
+  isStrict: boolean,
+): string | undefined {
+  const isServed = operations.length > 0;
+  if (isServed && !(isStrict && refusals.length > 0)) return undefined;
+  if (refusals.length > 0)
+    return [`${isServed ? "Not all" : "Nothing"} can be served:`, ...refusals.map((each) => `  ${each}`)].join("\n");
   const names = services.map(({ typeName }) => typeName).join(", ");
   return names === ""
     ? "Nothing can be served: the contract has no services."

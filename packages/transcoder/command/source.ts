@@ -4,8 +4,7 @@ import { connect as connectSecurely } from "node:tls";
 import type { DescService } from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { BrokenContract, type Contract } from "../source/contract.ts";
-import { readDescriptorSet } from "../source/descriptor-set.ts";
+import { BrokenContract, type Contract, readDescriptorSet } from "../source/contract.ts";
 import { reflect } from "../source/reflection.ts";
 import type { Settings } from "./flags.ts";
 import { grpcTransport } from "./grpc.ts";
@@ -18,7 +17,7 @@ const REFLECTED_BYTES = 64 * 1024 * 1024;
 
 /** Returns what reads the contract, each time anew. */
 export function contractReader({ source, reflectHeaders, targetTls }: Settings): () => Promise<Contract> {
-  if ("descriptorSet" in source) return () => readDescriptorSet(source.descriptorSet);
+  if (source.descriptorSet !== undefined) return () => readDescriptorSet(source.descriptorSet);
   // Reflection is a stream both ways, which gRPC alone has everywhere.
   const transport = createGrpcTransport({
     baseUrl: source.reflect,
@@ -37,12 +36,12 @@ export function contractReader({ source, reflectHeaders, targetTls }: Settings):
 
 /** Returns the way to a service. All services of one target share its connection. */
 export function transportsOf(
-  { targets, protocol, targetTls, bodyBytes }: Settings,
+  { targets, protocol, targetTls, library }: Settings,
   called: (transport: Transport, url: string) => Transport,
 ) {
   const made = new Map<string, Transport>();
   const make = (baseUrl: string): Transport => {
-    const common = { baseUrl, nodeOptions: targetTls, readMaxBytes: bodyBytes };
+    const common = { baseUrl, nodeOptions: targetTls, readMaxBytes: library.limits.bodyBytes };
     if (protocol === "grpc") return grpcTransport(common);
     // Over HTTP/1.1, which servers of both speak everywhere.
     const options = { ...common, httpVersion: "1.1" as const };

@@ -47,7 +47,6 @@ type Noted = IncomingMessage & { route?: string; span?: Span };
 
 export interface TelemetryOptions {
   readonly environment: Environment;
-  readonly version: string;
   readonly scheme: "http" | "https";
   /** Whether anybody can ask for metrics; without that Node is not measured. */
   readonly isRead: boolean;
@@ -57,9 +56,9 @@ export interface TelemetryOptions {
 export type Telemetry = Awaited<ReturnType<typeof openTelemetry>>;
 
 /** @throws ConfigError when a variable of OpenTelemetry can't be used */
-export async function openTelemetry({ environment, version, scheme, isRead, log }: TelemetryOptions) {
+export async function openTelemetry({ environment, scheme, isRead, log }: TelemetryOptions) {
   const registry = createRegistry(realTime.wallClock);
-  registry.read(BUILD, (tell) => tell(1, version));
+  registry.read(BUILD, (tell) => tell(1, manifest.version));
   if (isRead) measureNode(registry);
   const requests = registry.histogram(HTTP_REQUESTS);
   const timing = { clock: stopwatch, callEnded: recordCalls(registry.histogram(RPC_CALLS_MADE)) };

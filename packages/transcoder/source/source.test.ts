@@ -8,8 +8,7 @@ import { Code, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { compileLibrary, compileProtos } from "../fixtures/compile.ts";
 import { type AnswerQuestion, reflectionOf, serveReflection } from "../fixtures/reflection.ts";
-import { contractOf } from "./contract.ts";
-import { readDescriptorSet } from "./descriptor-set.ts";
+import { contractOf, readDescriptorSet } from "./contract.ts";
 import { reflect } from "./reflection.ts";
 import { watchContract } from "./watch.ts";
 
