@@ -1,5 +1,5 @@
 /** The settings for how external callers authenticate. */
-import type { AuthConfig } from "@petstore/rpc/auth/open";
+import type { AuthConfig } from "@petstore/rpc/auth/authentication";
 import { hostOfUrl, isLoopback } from "@petstore/rpc/http/address";
 import {
   ConfigError,

@@ -1,7 +1,7 @@
 /** What services and the gateway open alike: log, traces, admin port, credentials, certificates, and the way to the services' processes. */
 import { CONTENT_TYPE, formFor } from "@petstore/metrics/exposition";
 import { measureNode } from "@petstore/metrics/node";
-import { openAuthentication } from "@petstore/rpc/auth/open";
+import { openAuthentication } from "@petstore/rpc/auth/authentication";
 import { SECRET_HEADER } from "@petstore/rpc/call";
 import { createServiceTransport, type ServiceTransport } from "@petstore/rpc/client/pipeline";
 import type { Replica } from "@petstore/rpc/client/replica";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { parseApiKey } from "../packages/rpc/auth/api-key.ts";
+import { parseApiKey } from "../packages/rpc/auth/credentials.ts";
 import { createKey, formatKeyFile, noKeys } from "../packages/rpc/auth/key-file.ts";
 
 let file: string;

@@ -9,7 +9,7 @@ import { CategoryService } from "#proto/petstore/category/v1/category_service_pb
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { parseApiKey } from "../../packages/rpc/auth/api-key.ts";
+import { parseApiKey } from "../../packages/rpc/auth/credentials.ts";
 import {
   createKey,
   formatKeyFile,

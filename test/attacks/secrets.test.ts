@@ -14,7 +14,7 @@ import { MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { sendRaw } from "../../gateway/fixtures/gateway.ts";
-import { parseApiKey } from "../../packages/rpc/auth/api-key.ts";
+import { parseApiKey } from "../../packages/rpc/auth/credentials.ts";
 import { createKey, formatKeyFile, noKeys } from "../../packages/rpc/auth/key-file.ts";
 import { type Issuer, startIssuer } from "../../packages/rpc/fixtures/issuer.ts";
 import { newAuthority, pairOf } from "../../packages/rpc/fixtures/tls.ts";

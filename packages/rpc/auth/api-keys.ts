@@ -4,9 +4,8 @@ import type { Runtime, WallTime } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { rate } from "@petstore/runtime/rate";
 import { problemOf, watchFiles } from "@petstore/runtime/watched-files";
-import { hashOf, parseApiKey } from "./api-key.ts";
 import type { Identity } from "./authentication.ts";
-import { InvalidCredential } from "./credentials.ts";
+import { hashOf, InvalidCredential, parseApiKey } from "./credentials.ts";
 import { type KeyFile, parseKeyFile } from "./key-file.ts";
 
 interface Accepted {
@@ -36,6 +35,7 @@ export async function openApiKeys(
     throw new ConfigError([`API_KEYS_FILE can't be used: ${problem}. \`npm run keys\` writes one.`]);
   });
   return {
+    ...file,
     verify(given: string): Identity {
       const { id, secret } = parseApiKey(given);
       const key = file.current().get(id);
@@ -45,11 +45,6 @@ export async function openApiKeys(
       if (key.expiresAt <= wallClock()) throw new InvalidCredential("The API key has expired.");
       return key.identity;
     },
-    /** Calls its argument whenever the accepted keys, or what they grant, have changed. */
-    onChange: file.onChange,
-    /** Reads the file again now, as otherwise happens by itself. Never rejects. */
-    reload: file.reload,
-    [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
   };
 }
 

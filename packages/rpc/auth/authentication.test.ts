@@ -6,8 +6,7 @@ import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts
 import { LibraryService } from "../fixtures/library.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
-import { grants } from "./access.ts";
-import { createAuthentication } from "./authentication.ts";
+import { createAuthentication, grants } from "./authentication.ts";
 import { InvalidCredential } from "./credentials.ts";
 
 /** "psk_ann:pets:read" is ann's, and was granted pets:read. */

@@ -1,11 +1,43 @@
 /** Authenticates and authorizes outside callers, in the same way at every endpoint and in every protocol. */
-import type { DescMethod } from "@bufbuild/protobuf";
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { every, type Runtime, type WallTime } from "@petstore/runtime/clock";
+import { scope as scopeOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { ANONYMOUS, type Principal } from "../call.ts";
 import { type ErrorCatalogue, RpcError } from "../errors.ts";
-import { type Access, accessOf, grants } from "./access.ts";
-import { isApiKey } from "./api-key.ts";
-import { type Credential, type Credentials, credentialFrom, InvalidCredential } from "./credentials.ts";
+import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { Health } from "../gen/health/v1/health_pb.ts";
+import { type Credential, type Credentials, credentialFrom, InvalidCredential, isApiKey } from "./credentials.ts";
+import type { TokenConfig } from "./tokens.ts";
+
+/**
+ * What a caller needs to call a method, as the contract declares it: to be one of the system's own processes, nothing at all,
+ * any valid credential, or one that was granted a scope. Nobody may call a method that declares nothing.
+ */
+type Access = "internal" | "open" | "authenticated" | "nobody" | { readonly scope: string };
+
+/** Services of a proto package with this part in its name, such as "library.internal.v1", are internal. */
+const INTERNAL = "internal";
+
+// Contracts of third parties, whose methods can't declare a scope.
+const byService = new Map<string, Access>([
+  [Health.typeName, "open"],
+  [ServerReflection.typeName, "authenticated"],
+  [ServerReflectionAlpha.typeName, "authenticated"],
+]);
+
+export const isInternal = ({ parent }: DescMethod): boolean => parent.file.proto.package.split(".").includes(INTERNAL);
+
+function accessOf(method: DescMethod): Access {
+  if (isInternal(method)) return "internal";
+  const scope = getOption(method, scopeOption);
+  return byService.get(method.parent.typeName) ?? (scope === "" ? "nobody" : { scope });
+}
+
+/** Whether the granted scopes include one: as "books:read" itself, "books:*", or "*" for everything. */
+export const grants = (granted: ReadonlySet<string>, scope: string): boolean =>
+  granted.has(scope) || granted.has("*") || granted.has(scope.replace(/:.*/, ":*"));
 
 /** The holder of a credential, and the scopes granted to it. */
 export interface Identity extends Principal {
@@ -17,7 +49,7 @@ export type Verify = (text: string) => Identity | Promise<Identity>;
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 
-export interface AuthenticationOptions {
+interface AuthenticationOptions {
   readonly errors: ErrorCatalogue;
   /** The realm in the `WWW-Authenticate` challenge, such as "library". */
   readonly realm: string;
@@ -39,12 +71,10 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
     refused.metadata.set("www-authenticate", `Bearer realm="${realm}"${error}`);
     return refused;
   }
-  const denied = (message: string, scope?: string) =>
-    refusal(
-      "PERMISSION_DENIED",
-      message,
-      `, error="insufficient_scope"${scope === undefined ? "" : `, scope="${scope}"`}`,
-    );
+  const denied = (message: string, scope?: string) => {
+    const lacking = scope === undefined ? "" : `, scope="${scope}"`;
+    return refusal("PERMISSION_DENIED", message, `, error="insufficient_scope"${lacking}`);
+  };
 
   const accepted = [...(apiKeys ? ["an API key"] : []), ...(tokens ? ["an access token"] : [])].join(" or ");
   const missing = `Credentials are needed: send ${accepted} as Authorization: Bearer <credential>.`;
@@ -64,9 +94,9 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
   }
 
   function allow({ scopes }: Identity, access: Access): void {
-    if (access.kind === "scope" && !grants(scopes, access.scope))
+    if (access === "nobody" || access === "internal") throw denied("Nobody may call this from outside.");
+    if (typeof access === "object" && !grants(scopes, access.scope))
       throw denied(`This needs the scope ${access.scope}, which the credential was not granted.`, access.scope);
-    if (access.kind === "nobody" || access.kind === "internal") throw denied("Nobody may call this from outside.");
   }
 
   /**
@@ -81,7 +111,7 @@ export function createAuthentication({ errors, realm, apiKeys, tokens }: Authent
     also: readonly DescMethod[] = [],
   ): Promise<Principal> {
     const access = needs(method);
-    if (access.kind === "open") return ANONYMOUS;
+    if (access === "open") return ANONYMOUS;
     const identity = await identify(credentials);
     known?.(identity);
     allow(identity, access);
@@ -132,3 +162,36 @@ export function accessTokenIn(credentials: Credentials): string | undefined {
 
 const refusalIn = (thrown: unknown): RpcError | undefined =>
   thrown instanceof RpcError && thrown.code !== Code.Unavailable ? thrown : undefined;
+
+/** The credentials that are accepted; at least one kind. */
+export interface AuthConfig {
+  /** The file of API keys. */
+  readonly apiKeysFile: string | undefined;
+  /** The issuer of access tokens. */
+  readonly tokens: TokenConfig | undefined;
+}
+
+/** Interval of rechecks, give or take a quarter: a stream outlives its credential by 15 s at most. */
+const RECHECK_MS = 12_000;
+
+/**
+ * Opens the authentication of a process. Modules for kinds of credentials that are not configured are not loaded. `stack` closes
+ * it. Undefined if no credentials are required. Throws ConfigError if the configuration can't be used.
+ */
+export async function openAuthentication(
+  config: AuthConfig | undefined,
+  { errors, realm, ...runtime }: Pick<AuthenticationOptions, "errors" | "realm"> & Runtime & WallTime,
+  stack: AsyncDisposableStack,
+): Promise<Authentication | undefined> {
+  if (!config) return undefined;
+  const { apiKeysFile, tokens } = config;
+  const openKeys = async (path: string) => (await import("./api-keys.ts")).openApiKeys(path, runtime);
+  const openTokens = async (issuer: TokenConfig) =>
+    (await import("./tokens.ts")).openTokens(issuer, { errors, ...runtime });
+  const keys = apiKeysFile === undefined ? undefined : stack.use(await openKeys(apiKeysFile));
+  const verify = { apiKeys: keys?.verify, tokens: tokens && (await openTokens(tokens)) };
+  const authentication = createAuthentication({ errors, realm, ...verify });
+  keys?.onChange(() => void authentication.recheckAll());
+  stack.use(every(RECHECK_MS, "credentials", authentication.recheckAll, runtime));
+  return authentication;
+}

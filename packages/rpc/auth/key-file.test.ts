@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hashOf, parseApiKey } from "./api-key.ts";
+import { hashOf, parseApiKey } from "./credentials.ts";
 import { createKey, formatKeyFile, KeyFileError, noKeys, parseKeyFile, revokeKey, rotateKey } from "./key-file.ts";
 
 const expires = new Date("2030-01-02T03:04:05.000Z");

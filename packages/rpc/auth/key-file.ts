@@ -1,7 +1,7 @@
 /** The file of API keys: its schema, and its changes as pure functions. */
 import { rate } from "@petstore/runtime/rate";
 import * as z from "zod";
-import { formatApiKey, hashOf, KEY_ID, newApiKey, newKeyId } from "./api-key.ts";
+import { formatApiKey, hashOf, KEY_ID, newApiKey, newKeyId } from "./credentials.ts";
 
 /** "books:read", "books:*", or "*" for all. */
 const SCOPE = /^(\*|[a-z][a-z0-9-]*:(\*|[a-z]+))$/;

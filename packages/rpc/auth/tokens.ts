@@ -5,8 +5,7 @@ import { type JWTPayload, errors as joseErrors } from "jose";
 import type { ErrorCatalogue } from "../errors.ts";
 import type { Identity, Verify } from "./authentication.ts";
 import { InvalidCredential } from "./credentials.ts";
-import { fetchKeys, isAddress } from "./fetch-keys.ts";
-import { createKeySet, type KeySet, NoKeys } from "./key-set.ts";
+import { createKeySet, fetchKeys, isAddress, NoKeys } from "./key-set.ts";
 
 /** How far the issuer's clock may be from ours. */
 const LEEWAY_S = 60;
@@ -24,28 +23,19 @@ export interface TokenConfig {
   readonly algorithms: readonly string[];
 }
 
-export type TokenDeps = Pick<Runtime, "log"> & WallTime & { readonly errors: ErrorCatalogue };
-
 /** Opens the issuer's keys: reads a file, or begins to fetch an address without waiting. Throws ConfigError for a bad file. */
-export async function openTokens(config: TokenConfig, deps: TokenDeps): Promise<Verify> {
-  const { jwks } = config;
-  const keys = createKeySet(() => fetchKeys(jwks), deps);
+export async function openTokens(
+  { issuer, audience, jwks, algorithms }: TokenConfig,
+  { wallClock, errors, log }: Pick<Runtime, "log"> & WallTime & { readonly errors: ErrorCatalogue },
+): Promise<Verify> {
+  const keys = createKeySet(() => fetchKeys(jwks), { wallClock, log });
+  const opened = keys.refresh();
   if (isAddress(jwks))
-    keys
-      .refresh()
-      .catch((err) => deps.log.warn({ err }, "the keys of the issuer can't be fetched: no token is accepted"));
+    opened.catch((err) => log.warn({ err }, "the keys of the issuer can't be fetched: no token is accepted"));
   else
-    await keys.refresh().catch((error: Error) => {
+    await opened.catch((error: Error) => {
       throw new ConfigError([`JWT_JWKS can't be used: ${error.message}.`]);
     });
-  return verifier(config, keys, deps);
-}
-
-function verifier(
-  { issuer, audience, algorithms }: TokenConfig,
-  keys: KeySet,
-  { wallClock, errors, log }: TokenDeps,
-): Verify {
   const countRefusal = createRefusalLog({ wallClock, log });
   const options = {
     issuer,
@@ -77,7 +67,7 @@ function verifier(
 const LOG_EVERY_MS = 60_000;
 
 /** Returns a function that counts a refusal, and logs the first for a reason at once and later ones together. */
-function createRefusalLog({ wallClock, log }: Pick<TokenDeps, "wallClock" | "log">): (reason: string) => void {
+function createRefusalLog({ wallClock, log }: Pick<Runtime, "log"> & WallTime): (reason: string) => void {
   const reasons = new Map<string, { readonly loggedAt: number; refused: number }>();
   return (reason) => {
     const now = wallClock();

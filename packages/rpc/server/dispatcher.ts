@@ -9,8 +9,7 @@ import { type ConnectRouter, createContextKey, type HandlerContext } from "@conn
 import type { Runtime } from "@petstore/runtime/clock";
 import type { Tracing } from "@petstore/trace/tracing";
 import { createAdmission, createShedLog, NO_ROOM } from "../admission/admission.ts";
-import { isInternal } from "../auth/access.ts";
-import type { Authentication } from "../auth/authentication.ts";
+import { type Authentication, isInternal } from "../auth/authentication.ts";
 import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type CallEnded, type Principal, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import type { ErrorCatalogue, StoreFailureOf } from "../errors.ts";
