@@ -21,7 +21,7 @@ import { makeBackup, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
 import { addThings, nextIds, openOne, thingsIn } from "./fixtures/stores.ts";
 import { linesOf, openLines, rowOf, writeLines } from "./lines.ts";
-import { openDirectory, type Place, Refused, recordsOf } from "./places.ts";
+import { openDirectory, type Place, Refused } from "./places.ts";
 
 let dir = "";
 const at = (...names: string[]) => join(dir, ...names);
@@ -47,7 +47,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 async function exportTo(name: string, from = data()): Promise<void> {
   using files = openDirectory(from.directory);
-  const source = await linesOf(recordsOf(files.files));
+  const source = await linesOf(files.records);
   await writeLines(at(name), source, { id: "id", instant: "now", progress: silent });
 }
 
@@ -309,7 +309,7 @@ describe("a copy", () => {
     await service.close();
   });
   test("that lacks a record is not taken for whole", async () => {
-    const { prove } = await import("./transfer.ts");
+    const { prove } = await import("./fill.ts");
     await copy(data(), place("copy"), plain);
     const { DatabaseSync } = await import("node:sqlite");
     const lost = new DatabaseSync(at("copy", "order.db"));
@@ -324,7 +324,7 @@ describe("a copy", () => {
 
 async function sourceOf({ directory }: { directory: string }) {
   const files = openDirectory(directory);
-  return { ...(await linesOf(recordsOf(files.files))), close: () => files[Symbol.dispose]() };
+  return { ...(await linesOf(files.records)), close: () => files[Symbol.dispose]() };
 }
 
 test("an export that is read twice is the same", async () => {

@@ -12,24 +12,24 @@ import {
 } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream/promises";
 import type { Environment } from "@petstore/runtime/environment";
 import * as embedded from "@petstore/store/at-rest";
 import { StoreLocked } from "@petstore/store/port";
+import { CannotLook } from "../doctor/findings.ts";
 import { serviceNames } from "../processes/names.ts";
 import { type LinesFile, linesOf, openLines, writeLines } from "./lines.ts";
 import { copyLive } from "./live.ts";
 import {
   type AllRecords,
-  type AtRest,
   fileOf,
-  NoLook,
+  type MongoPlace,
+  type OpenFiles,
   openDirectory,
+  openFiles,
   openMongo,
   type Place,
   Refused,
-  recordsOf,
 } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
@@ -99,16 +99,16 @@ export async function copyFiles(from: string, to: string, environment: Environme
   const instant = (await copyAtRest(from, to)) ?? (await copyLive(from, to, environment));
   for (const service of serviceNames) embedded.settle(join(to, fileOf(service)));
   await embedded.copyIdentity(from, to);
-  using copied = openCopies(to);
+  using copied = openFiles(to);
   // A process that was started meanwhile is noticed here, too.
   for (const [service, db] of copied.files) embedded.checkTogether(join(to, fileOf(service)), db);
-  const counts = await countsOf(recordsOf(copied.files));
+  const counts = await countsOf(copied.records);
   return { engine: "embedded", engineFormat: embedded.FORMAT, instant, counts };
 }
 
 /** Undefined if a petstore has the files. */
 async function copyAtRest(from: string, to: string): Promise<string | undefined> {
-  let taken: AtRest;
+  let taken: OpenFiles;
   try {
     taken = openDirectory(from);
   } catch (error) {
@@ -133,25 +133,13 @@ async function copyAtRest(from: string, to: string): Promise<string | undefined>
   return new Date().toISOString();
 }
 
-/** Opens the files of a backup. */
-export function openCopies(directory: string): AtRest {
-  using stack = new DisposableStack();
-  const opened = serviceNames.map((service): [typeof service, DatabaseSync] => {
-    const db = embedded.openAtRest(join(directory, fileOf(service)));
-    stack.defer(() => db.close());
-    return [service, db];
-  });
-  const all = stack.move();
-  return { files: new Map(opened), [Symbol.dispose]: () => all.dispose() };
-}
-
-async function readMongo(place: Extract<Place, { uri: unknown }>, to: string): Promise<Made> {
+async function readMongo(place: MongoPlace, to: string): Promise<Made> {
   const { FORMAT: engineFormat } = await import("@petstore/store/databases");
   return { engine: "mongodb", engineFormat, ...(await exportMongo(join(to, LINES), place)) };
 }
 
 /** Writes what a place has at one instant into a file. */
-export async function exportMongo(path: string, place: Extract<Place, { uri: unknown }>) {
+export async function exportMongo(path: string, place: MongoPlace) {
   const databases = await openMongo(place);
   try {
     await databases.checkFormats();
@@ -208,8 +196,8 @@ export async function verifyBackup(directory: string): Promise<Manifest & { read
     };
   }
   checkFormat(directory, engineFormat, embedded.FORMAT);
-  using copied = openCopies(directory);
-  if (JSON.stringify(await countsOf(recordsOf(copied.files))) !== JSON.stringify(counts))
+  using copied = openFiles(directory);
+  if (JSON.stringify(await countsOf(copied.records)) !== JSON.stringify(counts))
     throw new Refused(`The files in ${directory} have not the records that ${MANIFEST} tells of. ${ANOTHER}`);
   return manifest;
 }
@@ -218,7 +206,7 @@ const ANOTHER = "Take another backup.";
 
 function readManifest(directory: string): Manifest {
   const path = join(directory, MANIFEST);
-  if (!existsSync(directory)) throw new NoLook(`There is no ${directory}.`);
+  if (!existsSync(directory)) throw new CannotLook(`There is no ${directory}.`);
   if (!existsSync(path))
     throw new Refused(`${directory} has no ${MANIFEST}: it is no backup, or was cut short and is void. ${ANOTHER}`);
   let manifest: Manifest | undefined;

@@ -1,16 +1,15 @@
-/** What fills a store: a backup, an export or another store. */
+/** Fills a store with a backup, an export or another store, and proves that the records are there. */
 import { createReadStream, createWriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { IDENTITY, openAtRest, recordsIn } from "@petstore/store/at-rest";
+import { IDENTITY } from "@petstore/store/at-rest";
 import { serviceNames } from "../processes/names.ts";
-import { type Manifest, openCopies, verifyBackup } from "./backup.ts";
-import { linesOf, openLines, type Source } from "./lines.ts";
-import { fileOf, openDirectory, openMongo, type Place, Refused, recordsOf } from "./places.ts";
-import { showProgress } from "./progress.ts";
+import { type Manifest, verifyBackup } from "./backup.ts";
+import { idOf, type Line, linesOf, openLines, rowOf, type Source } from "./lines.ts";
+import { type AllRecords, fileOf, openDirectory, openFiles, openMongo, type Place, Refused } from "./places.ts";
+import { type Progress, showProgress } from "./progress.ts";
 import { openTarget, takeIncoming } from "./targets.ts";
-import { moveSequencesOn, prove, transfer } from "./transfer.ts";
 
 export interface FillOptions {
   readonly replace: boolean;
@@ -50,8 +49,8 @@ export async function restore(directory: string, place: Place, options: FillOpti
   if (lines) await fill(lines, place, { ...options, by, moveOn: true });
   else if ("directory" in place) await restoreFiles(directory, place.directory, manifest, { ...options, by });
   else {
-    using copied = openCopies(directory);
-    await fill(await linesOf(recordsOf(copied.files)), place, { ...options, by, moveOn: true });
+    using copied = openFiles(directory);
+    await fill(await linesOf(copied.records), place, { ...options, by, moveOn: true });
   }
   return manifest;
 }
@@ -78,13 +77,8 @@ async function restoreFiles(
     }
   }
   {
-    using stack = new DisposableStack();
-    const opened = serviceNames.map((service) => {
-      const db = openAtRest(join(target.incoming, fileOf(service)));
-      stack.defer(() => db.close());
-      return [service, recordsIn(db)] as const;
-    });
-    await moveSequencesOn(new Map(opened));
+    using written = openFiles(target.incoming);
+    await moveSequencesOn(written.records);
   }
   target.complete();
 }
@@ -101,7 +95,7 @@ export async function copy(from: Place, to: Place, options: FillOptions): Promis
   if ("directory" in from) {
     using taken = openDirectory(from.directory);
     const by = `a copy of ${from.directory}`;
-    return await fill(await linesOf(recordsOf(taken.files)), to, { ...options, by, moveOn: false });
+    return await fill(await linesOf(taken.records), to, { ...options, by, moveOn: false });
   }
   const databases = await openMongo(from);
   try {
@@ -118,5 +112,59 @@ export async function copy(from: Place, to: Place, options: FillOptions): Promis
     return await fill(await linesOf(all), to, { ...options, by, moveOn: false, checkSource, checkUnused });
   } finally {
     await databases.close();
+  }
+}
+
+/** Adds what the stores lack. Each collection goes on beyond its last id, where an earlier attempt may have stopped. */
+export async function transfer(source: Source, to: AllRecords, progress: Progress): Promise<void> {
+  const storeOf = (line: Pick<Line, "service">) => {
+    const records = to.get(line.service);
+    if (!records) throw new Error(`There is no store of ${line.service}.`);
+    return records;
+  };
+  for await (const lines of source.lines((service, collection) => storeOf({ service }).last(collection))) {
+    const groups = Map.groupBy(lines, (line) => `${line.service} ${"collection" in line ? line.collection : ""}`);
+    for (const group of groups.values()) {
+      const [first] = group as [Line];
+      if ("collection" in first)
+        await storeOf(first).add(first.collection, (group as Parameters<typeof rowOf>[0][]).map(rowOf));
+      else for (const line of group) if ("sequence" in line) await storeOf(line).setSequence(line.sequence, line.last);
+    }
+    progress.add(lines.length);
+  }
+}
+
+/** Throws `Refused` for the first record in which two sources differ. Resolves to how many they have. */
+export async function prove(source: Source, copy: Source, progress: Progress): Promise<number> {
+  const [those, these] = [each(source), each(copy)];
+  for (let count = 0; ; ) {
+    const [that, found] = [(await those.next()).value, (await these.next()).value];
+    if (that === undefined && found === undefined) return count;
+    if (JSON.stringify(that) !== JSON.stringify(found))
+      throw new Refused(
+        `The copy is not what it was made of: it differs at ${nameOf(that ?? found)}. Nothing of it is kept: begin anew.`,
+      );
+    if (that && "collection" in that) count++;
+    progress.add(1);
+  }
+}
+
+async function* each(source: Source): AsyncGenerator<Line, undefined> {
+  for await (const lines of source.lines()) yield* lines;
+  return undefined;
+}
+
+const nameOf = (line: Line | undefined): string =>
+  line ? `${line.service}/${"collection" in line ? line.collection : "sequence"}/${idOf(line)}` : "";
+
+/** How far sequences are moved on: further than anybody took numbers since the records were read. */
+const GAP = 1_000_000;
+
+/** Moves the sequences of ids on, so that none that was given since the records were read is given again. */
+export async function moveSequencesOn(to: AllRecords): Promise<void> {
+  for (const service of ["pet", "category", "order"] as const) {
+    const records = to.get(service);
+    const last = new Map(await records?.sequences()).get(service) ?? 0;
+    await records?.setSequence(service, last + GAP);
   }
 }

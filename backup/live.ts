@@ -9,10 +9,11 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
+import { CannotLook } from "../doctor/findings.ts";
 import { processSettings } from "../processes/config.ts";
 import { adminUrlOf, processNames, serviceNames } from "../processes/names.ts";
 import { openProof, type Proof } from "../services/proof.ts";
-import { fileOf, NoLook, Refused } from "./places.ts";
+import { fileOf, Refused } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
 /** How often the processes are told that the copy goes on, if it does, in milliseconds. They wait three times as long. */
@@ -109,7 +110,7 @@ async function openProcesses(directory: string, proof: Proof, environment: Envir
       if (process) processes.push(process);
     }
     if (processes.length === 0)
-      throw new NoLook(
+      throw new CannotLook(
         `${directory} is in use, and no process of the petstore answers at an admin port, which a backup needs: run this on its machine ` +
           "with its settings (PORT_BASE, ADMIN_PORT), or stop the petstore first.",
       );
@@ -130,7 +131,7 @@ async function open(url: string, { query }: Proof): Promise<Process | undefined>
   }
   const begun = await put({ step: "begin" }).catch((error) => {
     if (error.cause?.code === "ECONNREFUSED") return undefined;
-    throw new NoLook(`${url} does not answer: ${error.message}`);
+    throw new CannotLook(`${url} does not answer: ${error.message}`);
   });
   if (!begun || begun.status === 404) return undefined;
   if (begun.status !== 200) throw new Refused(`${url} says: ${begun.body.message}`);

@@ -5,10 +5,10 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
 import { Corrupt, NotWritable, StoreLocked, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
-import { CannotLook } from "../doctor/errors.ts";
-import { copyFiles, exportMongo, exportRecords, makeBackup, openCopies, verifyBackup } from "./backup.ts";
+import { CannotLook } from "../doctor/findings.ts";
+import { copyFiles, exportMongo, exportRecords, makeBackup, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
-import { NoLook, openDirectory, type Place, placeOf, Refused, recordsOf } from "./places.ts";
+import { openDirectory, openFiles, type Place, placeOf, Refused } from "./places.ts";
 
 const help = `npm run data -- backup DIR     copies all that is stored, at one instant, while the petstore runs or not
 npm run data -- verify DIR     looks at every byte of a backup
@@ -107,7 +107,7 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
   if ("uri" in place) return (await exportMongo(path, place)).counts;
   try {
     using files = openDirectory(place.directory);
-    return await exportRecords(path, recordsOf(files.files), new Date().toISOString());
+    return await exportRecords(path, files.records, new Date().toISOString());
   } catch (error) {
     if (!(error instanceof StoreLocked)) throw error;
   }
@@ -118,8 +118,8 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
     process.once(signal, () => process.exit(code));
   try {
     const { instant } = await copyFiles(place.directory, copied, env);
-    using files = openCopies(copied);
-    return await exportRecords(path, recordsOf(files.files), instant);
+    using files = openFiles(copied);
+    return await exportRecords(path, files.records, instant);
   } finally {
     remove();
   }
@@ -150,7 +150,7 @@ const inWords = (counts: Readonly<Record<string, number>>): string =>
 /** What is there, or what was asked for, is against it. */
 const refusals = [Refused, Corrupt, StoreLocked, UnsupportedFormat];
 /** What can be said in one line to whoever runs the command. */
-const foreseen = [...refusals, Misused, NoLook, CannotLook, ConfigError, UnusableServer, NotWritable];
+const foreseen = [...refusals, Misused, CannotLook, ConfigError, UnusableServer, NotWritable];
 
 process.umask(0o077);
 try {

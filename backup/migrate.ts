@@ -6,20 +6,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { realTime } from "@petstore/runtime/clock";
 import type { Environment } from "@petstore/runtime/environment";
 import { createLogger } from "@petstore/runtime/log";
-import { openStore } from "@petstore/store/open";
 import type { Inspection, Kind } from "@petstore/store/rows";
 import { type DoctorConfig, doctorConfig } from "../doctor/config.ts";
-import { createFindings } from "../doctor/findings.ts";
+import { CannotLook, createFindings } from "../doctor/findings.ts";
 import { markOf, schemasOf } from "../doctor/look.ts";
+import { openForChange } from "../doctor/mending.ts";
 import { isRead, list } from "../doctor/reading.ts";
 import { type OpenStores, openStores } from "../doctor/stores.ts";
 import manifest from "../package.json" with { type: "json" };
 import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.ts";
 import { showProgress } from "../processes/progress.ts";
 import { openProof } from "../services/proof.ts";
-import { withFormats } from "../services/records/format-marks.ts";
+import type { withFormats } from "../services/records/format-marks.ts";
 import { type Numbered, writtenFormat } from "../services/records/formats.ts";
-import { NoLook, Refused } from "./places.ts";
+import { Refused } from "./places.ts";
 import { showProgress as showBar } from "./progress.ts";
 
 type Say = (text: string) => void;
@@ -31,7 +31,7 @@ const steps = { status, up, indexes } as const;
 type Step = keyof typeof steps;
 export const isStep = (step: string): step is Step => Object.hasOwn(steps, step);
 
-/** Throws `Refused`, `NoLook` or `CannotLook`. */
+/** Throws `Refused` or `CannotLook`. */
 export const migrate = (step: Step, environment: Environment, say: Say): Promise<void> =>
   steps[step](doctorConfig(environment), say);
 
@@ -115,7 +115,7 @@ async function raiseLive(service: ServiceName, config: DoctorConfig): Promise<vo
     if (answer?.ok) return;
     if (answer && answer.status !== 404) throw new Refused(`${service} says: ${(await answer.json()).message}`);
   }
-  throw new NoLook(`${service} does not answer at its admin port any more: look at its log, and begin again.`);
+  throw new CannotLook(`${service} does not answer at its admin port any more: look at its log, and begin again.`);
 }
 
 /** Watches until the services have come to the end of these records. */
@@ -153,26 +153,21 @@ async function indexes(config: DoctorConfig, say: Say): Promise<void> {
 
 const recordsOf = (service: ServiceName) => schemasOf(service).filter((schema) => "formats" in schema);
 
-/** Opens the store of a service and its records, for a change. Nobody else has it open, or it is in MongoDB. */
+/** Opens the store of a service and its records, for a change. */
 async function withStore<R>(
   service: ServiceName,
   config: DoctorConfig,
   work: (formats: ReturnType<typeof withFormats>) => Promise<R>,
 ): Promise<R> {
-  const onFatal = (error: unknown) => {
-    throw error;
-  };
   await using stack = new AsyncDisposableStack();
-  const opened = await openStore({ ...config, service }, { ...realTime, log, onFatal });
-  stack.defer(() => opened.close());
-  const formats = withFormats(opened, { service, version, ...realTime });
+  const formats = await openForChange(service, config, realTime, log, stack);
   for (const schema of recordsOf(service)) await formats.store.collection(schema as never);
   return await work(formats);
 }
 
 function inspectedIn({ inspected }: OpenStores, service: ServiceName): Inspection {
   if (inspected) return inspected[service];
-  throw new NoLook("A store can't be read: npm run doctor says why.");
+  throw new CannotLook("A store can't be read: npm run doctor says why.");
 }
 
 /** Reads all records, as they are stored. */

@@ -21,12 +21,13 @@ import { type ServiceName, serviceNames } from "../processes/names.ts";
 export const fileOf = (service: ServiceName): string => `${service}.db`;
 
 /** A directory of the embedded store, or databases in MongoDB. */
-export type Place = { readonly directory: string } | { readonly uri: Secret };
+export type Place = { readonly directory: string } | MongoPlace;
+export interface MongoPlace {
+  readonly uri: Secret;
+}
 
 /** The command can't be carried out, for the reason in the message. */
 export class Refused extends Error {}
-/** It could not be found out whether it can. */
-export class NoLook extends Error {}
 
 /** The place that the settings name, or the one that is `given` instead of them. Throws `ConfigError`. */
 export function placeOf(given: string | undefined, environment: Environment): Place {
@@ -41,7 +42,7 @@ export function placeOf(given: string | undefined, environment: Environment): Pl
   throw new ConfigError([`A store is a directory, or ${mongodbUri.description}.`]);
 }
 
-export async function openMongo({ uri }: { readonly uri: Secret }): Promise<Databases> {
+export async function openMongo({ uri }: MongoPlace): Promise<Databases> {
   const { openDatabases } = await import("@petstore/store/databases");
   return openDatabases(uri.reveal(), serviceNames);
 }
@@ -49,8 +50,20 @@ export async function openMongo({ uri }: { readonly uri: Secret }): Promise<Data
 export const holdsData = (directory: string): boolean =>
   [...serviceNames.map(fileOf), IDENTITY].some((name) => existsSync(join(directory, name)));
 
-export interface AtRest extends Disposable {
+/** The records of all services. */
+export type AllRecords = ReadonlyMap<ServiceName, Records>;
+
+export interface OpenFiles extends Disposable {
   readonly files: ReadonlyMap<ServiceName, DatabaseSync>;
+  readonly records: AllRecords;
+}
+
+/** Opens the files of all services in a directory. */
+export function openFiles(directory: string, open = openAtRest): OpenFiles {
+  using stack = new DisposableStack();
+  const files = new Map(serviceNames.map((service) => [service, stack.use(open(join(directory, fileOf(service))))]));
+  const records = new Map([...files].map(([service, db]) => [service, recordsIn(db)]));
+  return Object.assign(stack.move(), { files, records });
 }
 
 /** Takes a directory, in which root leaves nothing that its owner could not take. */
@@ -71,20 +84,13 @@ export function ownAs(directory: string, path: string): void {
  * Opens the files of a directory, which no petstore can use until they are closed. Throws `StoreLocked` if one uses them, and
  * `Corrupt` if they don't belong together.
  */
-export function openDirectory(directory: string): AtRest {
+export function openDirectory(directory: string): OpenFiles {
   if (!holdsData(directory)) throw new Refused(`There is no data of a petstore in ${directory}.`);
   using stack = new DisposableStack();
   stack.use(take(directory));
-  const files = new Map(
-    serviceNames.map((service) => {
-      const db = openAtRest(join(directory, fileOf(service)));
-      stack.defer(() => db.close());
-      return [service, db];
-    }),
-  );
+  const { files, records } = stack.use(openFiles(directory));
   for (const [service, db] of files) checkTogether(join(directory, fileOf(service)), db);
-  const all = stack.move();
-  return { files, [Symbol.dispose]: () => all.dispose() };
+  return Object.assign(stack.move(), { files, records });
 }
 
 /** Takes a directory that is about to be written. Throws `StoreLocked` if a petstore uses it. */
@@ -101,8 +107,3 @@ export function takeUnused(directory: string): Disposable {
   }
   return stack.move();
 }
-
-/** The records of all services. */
-export type AllRecords = ReadonlyMap<ServiceName, Records>;
-export const recordsOf = (files: AtRest["files"]): AllRecords =>
-  new Map([...files].map(([service, db]) => [service, recordsIn(db)]));

@@ -16,10 +16,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { giveIdentity, IDENTITY, INCOMING, openNew, recordsIn } from "@petstore/store/at-rest";
+import { giveIdentity, IDENTITY, INCOMING, openNew } from "@petstore/store/at-rest";
 import { Corrupt } from "@petstore/store/port";
 import { serviceNames } from "../processes/names.ts";
-import { type AllRecords, fileOf, holdsData, openMongo, ownAs, type Place, Refused, takeUnused } from "./places.ts";
+import {
+  type AllRecords,
+  fileOf,
+  holdsData,
+  type MongoPlace,
+  openFiles,
+  openMongo,
+  ownAs,
+  type Place,
+  Refused,
+  takeUnused,
+} from "./places.ts";
 
 export interface Target extends AsyncDisposable {
   readonly records: AllRecords;
@@ -47,33 +58,23 @@ const begun = (where: string, by: string) =>
 
 /** Opens a place to be filled. Throws `Refused` or `StoreLocked` if it holds data or is in use. */
 export const openTarget = (place: Place, options: Options): Promise<Target> =>
-  "directory" in place ? openFiles(place.directory, options) : openDatabases(place, options);
+  "directory" in place ? openIncoming(place.directory, options) : openDatabases(place, options);
 
-async function openFiles(directory: string, options: Options): Promise<Target> {
+async function openIncoming(directory: string, options: Options): Promise<Target> {
   await using stack = new AsyncDisposableStack();
   const { incoming, complete } = stack.use(takeIncoming(directory, options));
-  const closing = new DisposableStack();
-  stack.defer(() => closing.dispose());
-  const records: AllRecords = new Map(
-    serviceNames.map((service) => {
-      const db = openNew(join(incoming, fileOf(service)));
-      closing.defer(() => db.close());
-      return [service, recordsIn(db)];
-    }),
-  );
-  const all = stack.move();
-  return {
-    records,
+  const files = stack.use(openFiles(incoming, openNew));
+  return Object.assign(stack.move(), {
+    records: files.records,
     async complete() {
-      closing.dispose();
+      files[Symbol.dispose]();
       complete();
     },
     async discard() {
-      closing.dispose();
+      files[Symbol.dispose]();
       rmSync(incoming, { recursive: true });
     },
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
-  };
+  });
 }
 
 /** Takes a directory, and makes one inside it for the files that will be its own once they are `complete`. */
@@ -92,8 +93,7 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
   if (former !== by) rmSync(incoming, { recursive: true, force: true });
   mkdirSync(incoming, { recursive: true, mode: 0o700 });
   writeFileSync(note, by);
-  const taken = stack.move();
-  return {
+  return Object.assign(stack.move(), {
     incoming,
     complete(): void {
       const names = serviceNames.map(fileOf);
@@ -110,8 +110,7 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
       syncDirectory(directory);
       rmSync(incoming, { recursive: true });
     },
-    [Symbol.dispose]: () => taken.dispose(),
-  };
+  });
 }
 
 /** Brings the names in a directory to the disk. */
@@ -124,7 +123,7 @@ function syncDirectory(path: string): void {
   }
 }
 
-async function openDatabases(place: Extract<Place, { uri: unknown }>, options: Options): Promise<Target> {
+async function openDatabases(place: MongoPlace, options: Options): Promise<Target> {
   const { replace, by, say, checkSource } = options;
   const databases = await openMongo(place);
   try {

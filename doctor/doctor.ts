@@ -1,13 +1,13 @@
-/** Looks at a petstore, and mends it. */
+/** Looks at a petstore, and mends what is safe to mend: by the rules of the services, and by their recovery workers. */
 import type { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
-import { Corrupt } from "@petstore/store/port";
+import { Corrupt, type Store } from "@petstore/store/port";
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 import type { OnProgress } from "../processes/progress.ts";
 import type { DoctorConfig } from "./config.ts";
-import { CannotLook } from "./errors.ts";
-import type { Finding } from "./findings.ts";
-import { look, lookTwice } from "./look.ts";
-import { isSafe, repair } from "./repair.ts";
+import { CannotLook, type Finding, nameOf } from "./findings.ts";
+import { type AllInspected, look, lookTwice, schemasOf } from "./look.ts";
+import { openForChange, openMending, openServices, type Stores } from "./mending.ts";
 import { isInUse, type OpenStores, openStores } from "./stores.ts";
 import { surroundings } from "./surroundings.ts";
 
@@ -52,7 +52,7 @@ export async function mend(config: DoctorConfig, isDryRun: boolean, options: Doc
       return found;
     }
     if (await isInUse(open.atRest)) throw new CannotLook(RUNS);
-    await repair(config, open, found, { time, log, say }).catch((error) => {
+    await repair(config, open, found, options).catch((error) => {
       throw error instanceof Corrupt ? new CannotLook(error.message) : error;
     });
   }
@@ -77,4 +77,50 @@ async function lookAt(config: DoctorConfig, open: OpenStores, { time, progress }
   const found = isLive ? await lookTwice(lookOnce, () => time.sleep(BETWEEN_MS)) : await lookOnce();
   // Of MongoDB nobody knows which machines its petstores are on.
   return [...found, ...(await surroundings(config, config.mongodbUri ? undefined : isLive, time.clock))];
+}
+
+/** One repair may show what the next one is for. */
+const MAX_ROUNDS = 5;
+/** Findings of a kind that are mended in one round. */
+const MOST = 100_000;
+
+const isSafe = ({ repair }: Finding): boolean => repair === "safe";
+
+/** `found` is what a look at `open` has found. Both are over then: look again to see what is left. */
+async function repair(
+  config: DoctorConfig,
+  open: OpenStores,
+  found: readonly Finding[],
+  { time, say }: DoctorOptions,
+): Promise<void> {
+  for (const service of serviceNames) {
+    const store = open.atRest?.get(service);
+    if (!store || !found.some(({ invariant, of }) => invariant === "index-missing" && of === service)) continue;
+    for (const kind of schemasOf(service)) await store.dropIndexes(kind);
+    say(`builds the indexes of ${service} anew`);
+  }
+  // SQLite lets nobody else into a file that is being changed.
+  if (config.mongodbUri === undefined) for (const store of open.atRest?.values() ?? []) await store.close();
+  await using stack = new AsyncDisposableStack();
+  const opened = new Map<ServiceName, Store>();
+  for (const service of serviceNames)
+    opened.set(service, (await openForChange(service, config, time, log, stack)).store);
+  const stores = Object.fromEntries(opened) as unknown as Stores;
+  using services = await openServices(stores, time, log);
+  const mending = await openMending(stores, time.clock);
+  const inspected = Object.fromEntries(
+    serviceNames.map((service) => [service, stores[service].inspection ?? open.inspected?.[service]]),
+  ) as unknown as AllInspected;
+  const said = new Set<string>();
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const now = (await look(inspected, { clock: time.clock, most: MOST })).list().filter(isSafe);
+    if (now.length === 0) return;
+    for (const finding of now) {
+      const { invariant, ids, detail, mend } = finding;
+      if (!said.has(nameOf(finding))) say(`mends ${invariant} ${ids.join(" ")}: ${detail}`);
+      said.add(nameOf(finding));
+      await mend?.(mending);
+    }
+    await services.recover();
+  }
 }

@@ -8,17 +8,17 @@ import { configurationProblems } from "./config.ts";
 import {
   advice,
   around,
-  byWorkers,
+  byItself,
   createFindings,
   figuresOf,
   finding,
   invariantNames,
   nameOf,
+  report,
   seenTwice,
   shownOf,
 } from "./findings.ts";
 import type { Mending } from "./mending.ts";
-import { report } from "./report.ts";
 import { wrongInReservation } from "./rules/entries.ts";
 import { wrongInPair } from "./rules/pets.ts";
 import { wrongPorts } from "./surroundings.ts";
@@ -89,7 +89,7 @@ test("of a reservation and its order that change, what is seen later is another 
 
 describe("for people", () => {
   test("what the petstore finishes by itself needs no stop", () => {
-    expect(report([finding("stuck-pending", ["pet/1"], "It waits.", { mend: byWorkers })])).toContain(
+    expect(report([finding("stuck-pending", ["pet/1"], "It waits.", { mend: byItself })])).toContain(
       `\n  -> ${advice["stuck-pending"]}\n`,
     );
   });

@@ -1,4 +1,4 @@
-/** What the doctor finds, and what each of it means. Pure. */
+/** What the doctor finds, what each of it means, and how people are told. Pure. */
 import type { Id } from "@petstore/store/port";
 import type { Mending } from "./mending.ts";
 
@@ -59,11 +59,8 @@ export const finding = (
   { mend, of }: Pick<Finding, "mend" | "of"> = {},
 ): Finding => ({ invariant, ids, detail, repair: mend ? "safe" : "manual", mend, of });
 
-/** For what the petstore's own workers make good. */
-export const byWorkers: Mend = async () => {};
-
-/** For indexes: whoever opens the store builds them. */
-export const byOpening: Mend = async () => {};
+/** For what is made good by whoever opens the store, as indexes are, or by the petstore's own workers. */
+export const byItself: Mend = async () => {};
 
 /** The same for two findings of the same. */
 export const nameOf = ({ invariant, ids, of }: Finding): string => JSON.stringify([invariant, ids, of]);
@@ -73,26 +70,22 @@ export const shownOf = ({ invariant, ids, detail, repair }: Finding) => ({ invar
 
 /** Collects findings. More than `most` of a kind are only counted, so that they always fit into the memory. */
 export function createFindings(most = 1_000) {
-  const all = new Map<Finding["invariant"], Finding[]>();
-  const counts = new Map<Finding["invariant"], number>();
+  const kinds = new Map<Finding["invariant"], { readonly named: Finding[]; count: number }>();
   return {
     add(found: readonly Finding[]): void {
       for (const one of found) {
-        const named = all.get(one.invariant) ?? [];
-        all.set(one.invariant, named);
-        counts.set(one.invariant, (counts.get(one.invariant) ?? 0) + 1);
-        if (named.length < most) named.push(one);
+        const kind = kinds.get(one.invariant) ?? { named: [], count: 0 };
+        kinds.set(one.invariant, kind);
+        if (kind.count++ < most) kind.named.push(one);
       }
     },
     /** What was found, in the order of the invariants; at the end of each kind, how many more there are. */
     list: (): Finding[] =>
       invariantNames.flatMap((invariant) => {
-        const named = all.get(invariant) ?? [];
-        const more = (counts.get(invariant) ?? 0) - named.length;
+        const { named, count } = kinds.get(invariant) ?? { named: [], count: 0 };
         const { repair = null } = named[0] ?? {};
-        return more === 0
-          ? named
-          : [...named, { invariant, ids: [], detail: `There are ${more} more of these.`, repair }];
+        const detail = `There are ${count - named.length} more of these.`;
+        return count === named.length ? named : [...named, { invariant, ids: [], detail, repair }];
       }),
   };
 }
@@ -111,4 +104,47 @@ export function seenTwice(earlier: readonly Finding[], later: readonly Finding[]
   // How many more there are is of no use where none of those that are named is left.
   const named = new Set(twice.filter(({ ids }) => ids.length > 0).map(({ invariant }) => invariant));
   return twice.filter(({ invariant, ids, repair }) => ids.length > 0 || repair === null || named.has(invariant));
+}
+
+/** The doctor can't look, for the reason in the message, which says what to do. */
+export class CannotLook extends Error {
+  override readonly name = "CannotLook";
+  /** Whether that is because MongoDB is of a version or kind that the petstore can't use. */
+  readonly isVersion: boolean;
+  constructor(message: string, isVersion = false) {
+    super(message);
+    this.isVersion = isVersion;
+  }
+}
+
+/** Findings of a kind that are written out. */
+const MAX_LINES = 20;
+const REPAIR = "npm run -s doctor -- --repair";
+
+export function report(found: readonly Finding[]): string {
+  if (found.length === 0) return "Nothing found: all is as it should be.\n";
+  const kinds = [...Map.groupBy(found, ({ invariant, repair }) => `${invariant} ${repair}`).values()];
+  return `${kinds.map(section).join("\n")}\n${summary(found)}\n`;
+}
+
+function section(kind: readonly Finding[]): string {
+  const [{ invariant, repair }] = kind as readonly [Finding];
+  const lines = kind
+    .slice(0, MAX_LINES)
+    .map(({ ids, detail }) => `  ${[ids.join(" "), detail].filter(Boolean).join("  ")}`);
+  const more = kind.length > MAX_LINES ? [`  and ${kind.length - MAX_LINES} more: --json names them`] : [];
+  const next =
+    repair === "safe" && invariant !== "stuck-pending" ? `Stop the petstore, then: ${REPAIR}` : advice[invariant];
+  return [invariant, ...lines, ...more, ...(next ? [`  -> ${next}`] : [])].join("\n");
+}
+
+function summary(found: readonly Finding[]): string {
+  const count = (repair: Finding["repair"]) => found.filter((one) => one.repair === repair).length;
+  const parts = [
+    [count("safe"), "safe to repair"],
+    [count("manual"), "for somebody to decide"],
+    [count(null), "around the petstore"],
+  ] as const;
+  const named = parts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  return `\nFound: ${named.join(", ")}. docs/doctor.md says what each means.`;
 }

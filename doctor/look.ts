@@ -16,8 +16,7 @@ import { MARKS } from "../services/records/folded-names.ts";
 import { FORMAT_MARKS, type FormatMark, problemOf } from "../services/records/formats.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
-import { CannotLook } from "./errors.ts";
-import { byOpening, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
+import { byItself, CannotLook, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
 import { batches, chunks, type Item, isRead, joined, list, many, type Source, UNREADABLE } from "./reading.ts";
 import { wrongInCategory, wrongInGuard } from "./rules/categories.ts";
 import { wrongInEntry, wrongInReservation } from "./rules/entries.ts";
@@ -171,7 +170,7 @@ async function lookAtIndexes({ stores, found, source, all }: Look): Promise<void
   for (const service of serviceNames)
     for (const kind of schemas[service]) {
       const detail = (await stores[service].wrongIndexes(kind)).join("; ");
-      const index = { mend: byOpening, of: service };
+      const index = { mend: byItself, of: service };
       if (detail !== "") found.add([finding("index-missing", [`${service}.${kind.name}`], `${detail}.`, index)]);
       if (kind.name === MARKS.name || kind.name === FORMAT_MARKS.name)
         for await (const _ of all(source(service, kind as unknown as Kind<Doc>, `${service}-mark`)));

@@ -6,9 +6,7 @@ import { ConfigError } from "@petstore/runtime/environment";
 import { showProgress } from "../processes/progress.ts";
 import { doctorConfig } from "./config.ts";
 import { examine, mend } from "./doctor.ts";
-import { CannotLook } from "./errors.ts";
-import { around, type Finding, shownOf } from "./findings.ts";
-import { report } from "./report.ts";
+import { around, CannotLook, type Finding, report, shownOf } from "./findings.ts";
 
 const help = `npm run -s doctor -- [options]     reads all that the petstore has stored, and names what is broken
 

@@ -1,17 +1,49 @@
-/** The stores as repairs change them: through the port, and by the wrappers of the services that own the records. */
+/**
+ * The stores as repairs change them: through the port, by the wrappers of the services that own the records; and the services
+ * themselves, in this process and without ports, with their recovery workers.
+ */
+import { pipeline } from "@petstore/rpc/client/layers";
+import { inProcessTransport } from "@petstore/rpc/in-process/transport";
+import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
+import type { realTime } from "@petstore/runtime/clock";
+import type { Logger } from "@petstore/runtime/log";
+import { openStore } from "@petstore/store/open";
 import type { Collection, Store } from "@petstore/store/port";
-import type { ServiceName } from "../processes/names.ts";
+import { errors } from "#errors";
+import manifest from "../package.json" with { type: "json" };
+import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { CATEGORIES, isTombstone as isDeletedCategory, nameOf as nameOfCategory } from "../services/category/model.ts";
+import { createService } from "../services/create.ts";
 import { INVENTORY, isTombstone as isRetired } from "../services/inventory/model.ts";
 import { isTombstone as isEndedOrder, ORDERS } from "../services/order/model.ts";
 import { DELETION_GUARDS, isTombstone as isEndedPet, nameOf, PETS } from "../services/pet/model.ts";
 import { createExpiry, withExpiry } from "../services/records/expiry.ts";
 import { withFoldedName } from "../services/records/folded-names.ts";
+import { withFormats } from "../services/records/format-marks.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
+import type { Deps, Worker } from "../services/records/module.ts";
 import { RETENTION } from "../services/records/retention.ts";
+import { storeFailureOf } from "../services/records/store-failure.ts";
+import type { DoctorConfig } from "./config.ts";
 
 export type Stores = Readonly<Record<ServiceName, Store>>;
 export type Mending = Awaited<ReturnType<typeof openMending>>;
+
+/** Opens the store of a service that nobody else has open, or that is in MongoDB, until the stack is disposed. */
+export async function openForChange(
+  service: ServiceName,
+  config: DoctorConfig,
+  time: typeof realTime,
+  log: Logger,
+  stack: AsyncDisposableStack,
+) {
+  const onFatal = (error: unknown) => {
+    throw error;
+  };
+  const store = await openStore({ ...config, service }, { ...time, log, onFatal });
+  stack.defer(() => store.close());
+  return withFormats(store, { service, version: manifest.version, ...time });
+}
 
 export async function openMending(stores: Stores, clock: () => number) {
   const { pet, category, order, inventory } = stores;
@@ -30,5 +62,41 @@ export async function openMending(stores: Stores, clock: () => number) {
     orders: withExpiry(await order.collection(ORDERS), isEndedOrder, expiry),
     entries: withExpiry(await inventory.collection(INVENTORY), isRetired, expiry),
     keys,
+  };
+}
+
+/** Documents that a worker lists at once. */
+const BATCH = 100;
+/** What can't be finished now is left. */
+const MAX_ROUNDS = 50;
+
+/** The services on these stores, which call each other in memory. */
+export async function openServices(stores: Stores, time: typeof realTime, log: Logger) {
+  const dispatchers = new Map<ServiceName, Dispatcher>();
+  const pathTo = (peer: ServiceName) =>
+    pipeline(
+      inProcessTransport(() => dispatchers.get(peer) as Dispatcher),
+      { errors, ...time },
+    );
+  const workers: Worker[] = [];
+  for (const name of serviceNames) {
+    const deps: Deps = { store: stores[name], log, ...time, retention: RETENTION, failpoint: () => {} };
+    const service = await createService(name, deps, pathTo);
+    dispatchers.set(name, createDispatcher(service.implementations, { deps, errors, storeFailureOf }));
+    workers.push(...service.workers.filter((worker) => /\.(recovery|outbox)$/.test(worker.name)));
+  }
+  return {
+    pathTo,
+    /** Finishes what is pending, until nothing is or what is left can't be finished. */
+    async recover(): Promise<void> {
+      for (let round = 0; round < MAX_ROUNDS; round++) {
+        // A run in which anything failed rejects: the final look names what is left.
+        const done = await Promise.all(workers.map((worker) => worker.run(BATCH).catch(() => 0)));
+        if (done.every((count) => count === 0)) return;
+      }
+    },
+    [Symbol.dispose](): void {
+      for (const dispatcher of dispatchers.values()) dispatcher.drain();
+    },
   };
 }

@@ -5,7 +5,7 @@ import type { Inspection, Kind, Row } from "@petstore/store/rows";
 import type { ServiceName } from "../processes/names.ts";
 import type { OnProgress } from "../processes/progress.ts";
 import { asStored, type Formatted, toNewest } from "../services/records/formats.ts";
-import { byOpening, type Finding, type Findings, finding } from "./findings.ts";
+import { byItself, type Finding, type Findings, finding } from "./findings.ts";
 
 /** Documents that are read at once. */
 const PAGE = 500;
@@ -84,7 +84,7 @@ function misplaced<T extends Doc>(
   const wrong = [...fields].filter((field) => indexed[field] !== doc[field as keyof T]);
   if (wrong.length === 0) return [];
   const detail = `Lists by ${wrong.join(", ")} don't find it, or find it where it is not.`;
-  return [finding("index-missing", [id], detail, { mend: byOpening, of })];
+  return [finding("index-missing", [id], detail, { mend: byItself, of })];
 }
 
 /** Two lists side by side: what has the same id comes together. */

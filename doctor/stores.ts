@@ -1,18 +1,21 @@
 /** Opens the four stores for a look: at rest, in MongoDB, or through the admin ports of a petstore that has its files open. */
+
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { realTime } from "@petstore/runtime/clock";
 import { takeDirectory } from "@petstore/store/directory";
 import { openInspection } from "@petstore/store/open";
 import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/store/port";
-import type { Problem, StoreAtRest } from "@petstore/store/rows";
+import { type Inspection, type Problem, readRow, type StoreAtRest } from "@petstore/store/rows";
 import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.ts";
 import type { OnProgress } from "../processes/progress.ts";
-import { openProof } from "../services/proof.ts";
+import { openProof, type Proof } from "../services/proof.ts";
+import type { Question, ShownRow } from "../services/stored.ts";
 import type { DoctorConfig } from "./config.ts";
-import { CannotLook } from "./errors.ts";
-import { around, byOpening, type Finding, finding } from "./findings.ts";
-import { inspectLive } from "./live.ts";
+import { around, byItself, CannotLook, type Finding, finding } from "./findings.ts";
 import type { AllInspected } from "./look.ts";
 
 type Time = Pick<typeof realTime, "clock" | "sleep">;
@@ -116,7 +119,7 @@ function opened(
 function problem(service: ServiceName, { about, text }: Problem): Finding {
   if (about === "identity") return finding("identity-mixed", [service], text);
   if (about === "file") return finding("corrupt-document", [service], text);
-  if (about === "index") return finding("index-missing", [service], text, { mend: byOpening, of: service });
+  if (about === "index") return finding("index-missing", [service], text, { mend: byItself, of: service });
   return around(`env-${about}`, text);
 }
 
@@ -148,3 +151,63 @@ export async function openLive(
     throw error;
   }
 }
+
+/** Reading a page may have to wait for other work. In milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/** A service has loaded this anyway, and not what only fetch needs. */
+async function fetched(url: string, signal: AbortSignal) {
+  const request = get(url, { signal });
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  return { status: response.statusCode, body: await text(response) };
+}
+
+/**
+ * The store of a service that runs on the embedded engine, seen through its admin port. `urls` are the admin ports where it may be: its own, or that of a petstore in one process.
+ */
+export async function inspectLive(
+  service: ServiceName,
+  urls: readonly string[],
+  proof: Proof,
+  stop?: AbortSignal,
+): Promise<Inspection> {
+  let base: string | undefined;
+  async function ask<A>({ call, args }: Question): Promise<A> {
+    const q = encodeURIComponent(JSON.stringify({ call, args }));
+    for (const url of base === undefined ? urls : [base]) {
+      const patience = AbortSignal.timeout(PATIENCE_MS);
+      const signal = stop ? AbortSignal.any([stop, patience]) : patience;
+      const answer = await fetched(`${url}/stored/${service}?${proof.query}&q=${q}`, signal).catch(() => undefined);
+      if (answer?.status === 500)
+        throw new CannotLook(`${service} could not read what it has stored: its log says why.`);
+      if (answer?.status !== 200) continue;
+      base = url;
+      return (JSON.parse(answer.body) as { readonly answer: A }).answer;
+    }
+    throw new CannotLook(
+      `To look at a petstore that runs: ${service} shows nothing at its admin port (${urls.join(", ")}): ` +
+        "see to PORT_BASE, ADMIN_HOST and ADMIN_PORT, which must be as the petstore has them, and look as its user; or stop it.",
+    );
+  }
+  const rows = async (question: Question) =>
+    (await ask<ShownRow[]>(question)).map(({ doc, ...row }) => ({ ...row, doc: Buffer.from(doc, "base64") }));
+
+  await ask({ call: "sequences", args: [] });
+  return {
+    // JSON has no undefined.
+    page: (collection, limit, after) =>
+      rows({ call: "page", args: after === undefined ? [collection, limit] : [collection, limit, after] }),
+    many: async (collection, ids) => {
+      const found = [];
+      for (let i = 0; i < ids.length; i += MANY)
+        found.push(...(await rows({ call: "many", args: [collection, ids.slice(i, i + MANY)] })));
+      return found;
+    },
+    read: readRow,
+    sequences: () => ask({ call: "sequences", args: [] }),
+    wrongIndexes: ({ name, indexes }) => ask({ call: "wrongIndexes", args: [{ name, indexes }] }),
+  };
+}
+
+/** A target has 16 KiB at most. */
+const MANY = 200;

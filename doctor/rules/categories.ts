@@ -2,7 +2,7 @@
 import { keep, put } from "@petstore/store/port";
 import { type CategoryDoc, nameOf } from "../../services/category/model.ts";
 import type { DeletionGuardDoc } from "../../services/pet/model.ts";
-import { byWorkers, type Finding, finding } from "../findings.ts";
+import { byItself, type Finding, finding } from "../findings.ts";
 import { contradictions, derivedName } from "./contradictions.ts";
 
 function derived(doc: CategoryDoc) {
@@ -18,7 +18,7 @@ export function wrongInCategory(doc: CategoryDoc): Finding[] {
   const id = `category/${doc._id}`;
   const found = contradictions(id, doc, derived, ({ categories }, mended) => categories.update(doc._id, mended));
   if (doc.state === "DELETING")
-    found.push(finding("stuck-pending", [id], "Its deletion is not finished.", { mend: byWorkers, of: doc.op }));
+    found.push(finding("stuck-pending", [id], "Its deletion is not finished.", { mend: byItself, of: doc.op }));
   return found;
 }
 

@@ -4,7 +4,7 @@ import type { CategoryDoc } from "../../services/category/model.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { open, retire } from "../../services/inventory/rules.ts";
 import { nameOf, type PetDoc } from "../../services/pet/model.ts";
-import { byWorkers, type Finding, finding, type Mend } from "../findings.ts";
+import { byItself, type Finding, finding, type Mend } from "../findings.ts";
 import { contradictions, derivedName } from "./contradictions.ts";
 import { restate } from "./entries.ts";
 
@@ -29,7 +29,7 @@ export function wrongInPet(doc: PetDoc): Finding[] {
   if (state === "CREATING" || intent) {
     const what = state === "CREATING" ? "Its creation" : intent?.delete ? "Its deletion" : "A change of it";
     found.push(
-      finding("stuck-pending", [id], `${what} is not finished.`, { mend: byWorkers, of: `${state} ${doc.op}` }),
+      finding("stuck-pending", [id], `${what} is not finished.`, { mend: byItself, of: `${state} ${doc.op}` }),
     );
   }
   return found;
@@ -72,7 +72,7 @@ function wrongStatus(pet: PetDoc, entry: InventoryDoc): Finding[] {
   const isOnItsWay = entry.pending && entry.statusRev > pet.statusRev;
   return [
     finding("status-stale", [`pet/${pet._id}`, `inventory/${pet._id}`], detail, {
-      mend: isOnItsWay ? byWorkers : ({ entries }) => entries.update(entry._id, restate(pet.statusRev)),
+      mend: isOnItsWay ? byItself : ({ entries }) => entries.update(entry._id, restate(pet.statusRev)),
       of: entry.statusRev,
     }),
   ];

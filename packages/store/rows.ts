@@ -16,18 +16,27 @@ export interface Row {
   readonly indexed?: Readonly<Record<string, unknown>> | undefined;
 }
 
-export interface Rows {
-  /** In order of their names. */
-  collections(): Promise<readonly string[]>;
-  count(collection: string): Promise<number>;
+/** Of a schema, what an inspection needs. Any schema of the port will do. */
+export type Kind<T> = Pick<Declaration, "name" | "indexes"> & { readonly document?: DocumentSchema<T> | undefined };
+
+/** All that is stored, so that damage can be found. Looking changes nothing. */
+export interface Inspection {
   /** At most `limit` documents beyond `after`, in the order of `_id`. A collection that is not there has none. */
   page(collection: string, limit: number, after?: Id): Promise<readonly Row[]>;
   /** The last numbers that sequences may have given, in order of their names. */
   sequences(): Promise<readonly (readonly [name: string, last: number])[]>;
+  many(collection: string, ids: readonly Id[]): Promise<readonly Row[]>;
+  /** The document of a row. Throws `Corrupt`. */
+  read<T extends Doc>(row: Row, kind: Kind<T>): T;
+  /** The declared indexes that are missing or different, in words. */
+  wrongIndexes(kind: Pick<Declaration, "name" | "indexes">): Promise<readonly string[]>;
 }
 
 /** All that is stored, so that it can be moved. */
-export interface Records extends Rows {
+export interface Records extends Pick<Inspection, "page" | "sequences"> {
+  /** In order of their names. */
+  collections(): Promise<readonly string[]>;
+  count(collection: string): Promise<number>;
   /** What a row holds, without what the engine adds; undefined if no engine can have written it under its id. */
   fields(row: Row): Fields | undefined;
   /** The greatest id of a collection. */
@@ -38,18 +47,6 @@ export interface Records extends Rows {
    */
   add(collection: string, rows: readonly Row[]): Promise<void>;
   setSequence(name: string, last: number): Promise<void>;
-}
-
-/** Of a schema, what an inspection needs. Any schema of the port will do. */
-export type Kind<T> = Pick<Declaration, "name" | "indexes"> & { readonly document?: DocumentSchema<T> | undefined };
-
-/** All that is stored, so that damage can be found. Looking changes nothing. */
-export interface Inspection extends Pick<Rows, "page" | "sequences"> {
-  many(collection: string, ids: readonly Id[]): Promise<readonly Row[]>;
-  /** The document of a row. Throws `Corrupt`. */
-  read<T extends Doc>(row: Row, kind: Kind<T>): T;
-  /** The declared indexes that are missing or different, in words. */
-  wrongIndexes(kind: Pick<Declaration, "name" | "indexes">): Promise<readonly string[]>;
 }
 
 /** Something wrong with a store as a whole, in a sentence that says what to do. */

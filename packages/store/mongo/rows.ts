@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { BSON, type Db, type Document, type FindOptions, MongoServerError, type Timestamp } from "mongodb";
 import { decodeSame, peek, readBson } from "../document/codec.ts";
 import { Corrupt, type Id } from "../port.ts";
-import type { Records, Row, Rows } from "../rows.ts";
+import type { Inspection, Records, Row } from "../rows.ts";
 import { FIELD } from "./operation-log.ts";
 
 export const SEQUENCES = "_sequences";
@@ -30,14 +30,6 @@ export function rowsIn(db: Db, at?: Timestamp) {
 
   return {
     find,
-    async collections() {
-      const all = await db.listCollections({}, { nameOnly: true }).toArray();
-      return all
-        .map(({ name }) => name)
-        .filter((name) => !/^(_|system\.)/.test(name))
-        .sort();
-    },
-    count: (collection) => db.collection(collection).estimatedDocumentCount(),
     async page(collection, limit, after) {
       // A bound of the index, and no condition: that would pass over an `_id` of another type.
       const from = after === undefined ? {} : { min: { _id: after } };
@@ -50,7 +42,7 @@ export function rowsIn(db: Db, at?: Timestamp) {
       const all = await find(SEQUENCES, { sort: { _id: 1 } });
       return all.map(peek).map(({ _id, last }) => [String(_id), Number(last)] as const);
     },
-  } satisfies Rows & { find: unknown };
+  } satisfies Pick<Inspection, "page" | "sequences"> & { find: unknown };
 }
 
 export const rowOf = (doc: Uint8Array): Row => ({ _id: (readBson(doc) ?? peek(doc))._id as Id, doc });
@@ -59,6 +51,14 @@ export function recordsIn(db: Db, at?: Timestamp): Records {
   const { find, ...rows } = rowsIn(db, at);
   return {
     ...rows,
+    async collections() {
+      const all = await db.listCollections({}, { nameOnly: true }).toArray();
+      return all
+        .map(({ name }) => name)
+        .filter((name) => !/^(_|system\.)/.test(name))
+        .sort();
+    },
+    count: (collection) => db.collection(collection).estimatedDocumentCount(),
     fields({ doc }) {
       const { [FIELD]: _, ...fields } = decodeSame(doc) ?? {};
       return "_id" in fields ? fields : undefined;

@@ -10,7 +10,7 @@ import { INCOMING, identify, logOf, openFile } from "./file.ts";
 import { carriedIdentity, checkBeside, FILE as IDENTITY } from "./identity.ts";
 
 export { FORMAT } from "./file.ts";
-export { recordsIn } from "./rows.ts";
+export { recordsIn } from "./inspection.ts";
 export { IDENTITY, INCOMING };
 
 /** Pages that are copied at once. */

@@ -6,6 +6,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { Corrupt } from "../port.ts";
+import { hasTable } from "./identity.ts";
 
 /** From so many pages in the log on, a commit is followed by a checkpoint; as by default in SQLite. */
 const PAGES = 1000;
@@ -21,8 +22,7 @@ export const COMPLETE = `CREATE TABLE IF NOT EXISTS "$log" (is_needed INTEGER NO
 
 /** Throws `Corrupt` for a file that needs the log that it was opened without. */
 export function checkComplete(db: DatabaseSync, path: string): void {
-  const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = '$log'").get() !== undefined;
-  if (!isThere || db.prepare(`SELECT 1 FROM "$log" WHERE is_needed = 1`).get() === undefined) return;
+  if (!hasTable(db, "$log") || db.prepare(`SELECT 1 FROM "$log" WHERE is_needed = 1`).get() === undefined) return;
   throw new Corrupt(
     `${path} lacks its latest changes: it was copied from a running petstore, or ${path}-wal was removed. ` +
       "Restore all files of DATA_DIR from one backup that was made while the petstore was stopped.",

@@ -87,8 +87,8 @@ export function checkBeside(path: string, own: Carried | undefined): void {
   checkIdentity(path, { ...known, path: file, make: () => "" }, own);
 }
 
-const hasTable = (db: DatabaseSync, name: string): boolean =>
-  db.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
+export const hasTable = (db: DatabaseSync, name: string): boolean =>
+  db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 
 /** What a file carries itself. */
 export interface Carried {

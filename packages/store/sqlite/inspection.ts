@@ -3,22 +3,24 @@ import { existsSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { readRow } from "../document/codec.ts";
-import { Corrupt } from "../port.ts";
-import type { Inspection, Problem, StoreAtRest } from "../rows.ts";
+import { decodeSame, readRow } from "../document/codec.ts";
+import { Corrupt, type Id } from "../port.ts";
+import type { Inspection, Problem, Records, Row, StoreAtRest } from "../rows.ts";
 import { checkComplete } from "./checkpoints.ts";
 import { openFailure, readFailure } from "./failures.ts";
 import { identify, openFile } from "./file.ts";
-import { carriedIdentity, checkBeside } from "./identity.ts";
-import { hasTable, rowOf, rowsIn } from "./rows.ts";
+import { carriedIdentity, checkBeside, hasTable } from "./identity.ts";
 import { indexName, KEY, quote } from "./table.ts";
 
-/** Of `integrity_check`. */
-const MAX_FLAWS = 20;
-
+/** The rows of an open file, which may be in use: nothing stays open between two calls. */
 export function inspectionOf(db: DatabaseSync): Inspection {
   return {
-    ...rowsIn(db),
+    async page(collection, limit, after) {
+      if (!hasTable(db, collection)) return [];
+      const [where, bounds] = after === undefined ? ["", []] : ["WHERE _id > ?", [after]];
+      const page = db.prepare(`SELECT * FROM ${quote(collection)} ${where} ORDER BY _id LIMIT ?`);
+      return page.all(...bounds, limit).map(rowOf);
+    },
     async many(collection, ids) {
       if (!hasTable(db, collection)) return [];
       const one = db.prepare(`SELECT * FROM ${quote(collection)} WHERE _id = ?`);
@@ -28,6 +30,11 @@ export function inspectionOf(db: DatabaseSync): Inspection {
         .map(rowOf);
     },
     read: readRow,
+    async sequences() {
+      if (!hasTable(db, "$sequences")) return [];
+      const all = db.prepare(`SELECT name, last FROM "$sequences" ORDER BY name`).all();
+      return all.map(({ name, last }) => [String(name), Number(last)] as const);
+    },
     async wrongIndexes({ name, indexes }) {
       const there = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?").all(name);
       const names = new Set(there.map((index) => index.name));
@@ -38,6 +45,52 @@ export function inspectionOf(db: DatabaseSync): Inspection {
     },
   };
 }
+
+function rowOf(columns: object): Row {
+  const { _id, doc, ...keys } = columns as { readonly _id: Id; readonly doc: Uint8Array };
+  const indexed: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(keys as object))
+    if (value !== null) indexed[column.slice(KEY.length)] = value instanceof Uint8Array ? value[0] === 1 : value;
+  return { _id, doc, indexed };
+}
+
+export function recordsIn(db: DatabaseSync): Records {
+  const { page, sequences } = inspectionOf(db);
+  return {
+    page,
+    sequences,
+    async collections() {
+      const tables =
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%$%' AND name NOT LIKE 'sqlite_%'";
+      const found = db.prepare(`${tables} ORDER BY name`).all();
+      return found.map(({ name }) => String(name));
+    },
+    count: async (collection) => Number(db.prepare(`SELECT count(*) AS n FROM ${quote(collection)}`).get()?.n),
+    fields({ _id, doc }) {
+      const fields = decodeSame(doc);
+      return fields?._id === _id ? fields : undefined;
+    },
+    async last(collection) {
+      if (!hasTable(db, collection)) return undefined;
+      const found = db.prepare(`SELECT max(_id) AS last FROM ${quote(collection)}`).get();
+      return (found?.last ?? undefined) as Id | undefined;
+    },
+    async add(collection, rows) {
+      // The columns and indexes of the collection are made, and filled, when a service opens it.
+      const table = `CREATE TABLE IF NOT EXISTS ${quote(collection)} (_id ANY NOT NULL PRIMARY KEY, doc BLOB NOT NULL) STRICT`;
+      db.exec(`BEGIN IMMEDIATE; ${table}`);
+      const insert = db.prepare(`INSERT INTO ${quote(collection)} (_id, doc) VALUES (?, ?)`);
+      for (const { _id, doc } of rows) insert.run(_id, doc);
+      db.exec("COMMIT");
+    },
+    async setSequence(name, last) {
+      db.prepare(`INSERT OR REPLACE INTO "$sequences" VALUES (?, ?)`).run(name, last);
+    },
+  };
+}
+
+/** Of `integrity_check`. */
+const MAX_FLAWS = 20;
 
 /** Throws `StoreLocked` if a petstore has the file open, and `Corrupt` if it can't be read at all. */
 export function inspectFile(path: string): StoreAtRest {

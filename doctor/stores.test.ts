@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { directoryForEach } from "../packages/store/fixtures/directory.ts";
 import { openProof, secretFile } from "../services/proof.ts";
-import { inspectLive } from "./live.ts";
+import { inspectLive } from "./stores.ts";
 
 const directory = directoryForEach();
 const names = () => readdirSync(directory.path);
