@@ -26,7 +26,7 @@ export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts"
 export type { MetadataOptions } from "./policy/metadata.ts";
 export { splitTarget } from "./request/http.ts";
 export { parseQuery } from "./request/parameters.ts";
-export { logUnknownValues, type TellUnknown } from "./response/unknown-values.ts";
+export { logUnknownValues, type TellUnknown } from "./response/scalars.ts";
 export { arrivedTooLate } from "./server/admission.ts";
 export { markArrivals, serverOptions } from "./server/arrival.ts";
 export { type EarlyRefusals, refuseEarly } from "./server/error-answers.ts";

@@ -4,7 +4,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { compileProtos, enumOf, serviceOf } from "./fixtures/compile.ts";
 import { serverOptions, transcoder } from "./index.ts";
-import { logUnknownValues } from "./response/unknown-values.ts";
+import { logUnknownValues } from "./response/scalars.ts";
 
 const registry = compileProtos({
   "paint.proto": `syntax = "proto3";

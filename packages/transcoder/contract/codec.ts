@@ -98,15 +98,14 @@ export function enumNames(desc: DescEnum, isItem = false): [string, number][] {
     .map(({ name, number }) => [name.slice(prefix).toLowerCase(), number]);
 }
 
-/** Name and number of each value as in proto3 JSON: the name in the contract, and the one for JSON where it has another. */
-export const fullEnumNames = ({ values }: DescEnum): [string, number][] => [
-  ...values.map(({ jsonName, number }): [string, number] => [jsonName, number]),
-  ...values.map(({ name, number }): [string, number] => [name, number]),
-];
-
-/** The same as `enumTexts`, by the names of proto3 JSON. */
-export const fullEnumTexts = ({ values }: DescEnum): ReadonlyMap<number, string> =>
-  new Map(values.toReversed().map(({ number, jsonName }) => [number, JSON.stringify(jsonName)]));
+/** Name and number of each value that is taken. In proto3 JSON: the one for JSON where it has another, and that of the contract. */
+export const takenNames = (desc: DescEnum, isItem: boolean, { hasFullEnumNames }: Codec): [string, number][] =>
+  hasFullEnumNames
+    ? [
+        ...desc.values.map(({ jsonName, number }): [string, number] => [jsonName, number]),
+        ...desc.values.map(({ name, number }): [string, number] => [name, number]),
+      ]
+    : enumNames(desc, isItem);
 
 /** The enum whose one value is null in JSON. */
 export const NULL_VALUE = "google.protobuf.NullValue";
@@ -115,9 +114,9 @@ export const NULL_VALUE = "google.protobuf.NullValue";
 export const hasZeroName = (desc: DescEnum): boolean => enumNames(desc).some(([, number]) => number === 0);
 
 /** What each number is answered with, as JSON text: of several names the first, as in proto3 JSON. */
-export const enumTexts = (desc: DescEnum, isItem = false): ReadonlyMap<number, string> =>
+export const enumTexts = (desc: DescEnum, isItem: boolean, codec: Codec): ReadonlyMap<number, string> =>
   new Map(
-    enumNames(desc, isItem)
+    takenNames(desc, isItem, codec)
       .toReversed()
       .map(([name, number]) => [number, JSON.stringify(name)]),
   );

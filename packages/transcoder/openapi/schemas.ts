@@ -5,7 +5,8 @@ import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/ge
 import { type Codec, enumNames, isOfItems, NULL_VALUE } from "../contract/codec.ts";
 import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { isMerged } from "../contract/operation.ts";
-import { isLong, isNullable } from "../response/encode.ts";
+import { isNullable } from "../response/encode.ts";
+import { isLong } from "../response/scalars.ts";
 import type { Sources } from "./document.ts";
 import { type JsonObject, refer as referTo } from "./json.ts";
 import { behaviorKeywords, isRequired, ownKeywords } from "./presence.ts";

@@ -11,7 +11,7 @@ import {
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { type Codec, enumNames, NULL_VALUE } from "../contract/codec.ts";
-import { isLong } from "../response/encode.ts";
+import { isLong } from "../response/scalars.ts";
 import { type Range, rangeOf } from "../validation/range.ts";
 import type { JsonObject } from "./json.ts";
 

@@ -2,7 +2,7 @@
 import { create, type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { type Codec, enumNames, fullEnumNames, NULL_VALUE } from "../contract/codec.ts";
+import { type Codec, NULL_VALUE, takenNames } from "../contract/codec.ts";
 import { isTextual, isUnwrapped, messageFromText } from "../contract/well-known.ts";
 import { SchemaError } from "../errors/violations.ts";
 import { type Range, rangeOf, rangeWords, valueRules } from "../validation/range.ts";
@@ -152,7 +152,7 @@ const takesNumbers = ({ hasFullEnumNames, enumNumbers }: Codec): boolean => hasF
 /** How an enum is read from JSON. `isItem` as in `enumNames`. */
 export function enumFromJson(desc: DescEnum, isItem: boolean, codec: Codec): FromJson {
   if (desc.typeName === NULL_VALUE) return nullValue;
-  const numbers = new Map<JsonValue, number>(codec.hasFullEnumNames ? fullEnumNames(desc) : enumNames(desc, isItem));
+  const numbers = new Map<JsonValue, number>(takenNames(desc, isItem, codec));
   const allowed = [...numbers.keys()].join(", ");
   return (value) => {
     const number = numbers.get(value) ?? (takesNumbers(codec) ? numberIn(value, desc) : undefined);

@@ -1,11 +1,11 @@
 /** From messages to JSON text, by the descriptor. Compiled once per message type. */
 import {
-  type DescEnum,
   type DescField,
   type DescMessage,
+  getExtension,
   isFieldSet,
   type Message,
-  ScalarType,
+  type ScalarType,
 } from "@bufbuild/protobuf";
 import {
   AnySchema,
@@ -15,25 +15,12 @@ import {
   StructSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import {
-  type Codec,
-  enumTexts,
-  fullEnumTexts,
-  hasZeroName,
-  isOfItems,
-  MOST_NESTED,
-  NULL_VALUE,
-} from "../contract/codec.ts";
+import { type Codec, hasZeroName, isOfItems, MOST_NESTED, NULL_VALUE } from "../contract/codec.ts";
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isUnwrapped } from "../contract/well-known.ts";
 import { anyWriter, structText, wellKnownWriter } from "./any.ts";
-import { extensionsIn, isExtendable } from "./extensions.ts";
-import { doubleText, floatText } from "./floating.ts";
-import type { TellUnknown } from "./unknown-values.ts";
-
-/** Writes one value. Values come from a decoded message, so that their JavaScript types are those of the descriptor. */
-type Write = (value: never) => string;
+import { enumWriter, scalarWriter, type TellUnknown, type Write } from "./scalars.ts";
 
 /** What the parts of one writer have in common. */
 interface Around {
@@ -45,35 +32,25 @@ interface Around {
 }
 
 /** Compiles a writer, and counts anew each time that it writes: an error may have left the count behind. */
-function counting<V>(
-  codec: Codec,
-  tellUnknown: TellUnknown | undefined,
-  compile: (around: Around) => (value: V) => string,
-) {
+function counting(codec: Codec, tellUnknown: TellUnknown | undefined, compile: (around: Around) => WriteMessage) {
   const around: Around = { codec, tellUnknown, compiled: new Map(), depth: 0 };
   const write = compile(around);
-  return (value: V): string => {
+  return (message: Message): string => {
     around.depth = 0;
-    return write(value);
+    return write(message);
   };
 }
 
 const tooDeep = () => new RangeError(`the answer has more than ${MOST_NESTED} messages within one another`);
 
+type WriteMessage = (message: Message) => string;
+
 /** Compiles the writer of a whole message. */
-export const messageWriter = (
-  desc: DescMessage,
-  codec: Codec,
-  tellUnknown?: TellUnknown,
-): ((message: Message) => string) =>
-  counting(codec, tellUnknown, (around) => compileMessage(desc, around) as (message: Message) => string);
+export const messageWriter = (desc: DescMessage, codec: Codec, tellUnknown?: TellUnknown): WriteMessage =>
+  counting(codec, tellUnknown, (around) => compileMessage(desc, around) as WriteMessage);
 
 /** Compiles the writer of one field of a message, as in `response_body`. */
-export const fieldWriter = (
-  field: DescField,
-  codec: Codec,
-  tellUnknown?: TellUnknown,
-): ((message: Message) => string) =>
+export const fieldWriter = (field: DescField, codec: Codec, tellUnknown?: TellUnknown): WriteMessage =>
   counting(codec, tellUnknown, (around) => {
     const write = containerWriter(field, around);
     return (message) => (hasValue(message, field, codec) ? write(contentOf(message, field)) : emptyOf(field));
@@ -84,7 +61,7 @@ export const bodyWriter = (
   { response, method }: Pick<Operation, "response" | "method">,
   codec: Codec,
   tellUnknown?: TellUnknown,
-): ((message: Message) => string) =>
+): WriteMessage =>
   response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);
 
 /** What is answered where the field of `response_body` was not sent. */
@@ -107,22 +84,20 @@ export const mayBeNull = (field: DescField, codec: Codec): boolean =>
 function compileMessage(desc: DescMessage, around: Around): Write {
   const known = around.compiled.get(desc);
   if (known) return known;
-  const write =
-    wellKnownWriter(desc) ?? wrapperWriter(desc, around) ?? anyIn(desc, around) ?? objectWriter(desc, around);
+  const write = wellKnownWriter(desc) ?? otherWriter(desc, around);
   around.compiled.set(desc, write);
   return write;
 }
 
-function wrapperWriter(desc: DescMessage, around: Around): Write | undefined {
-  if (!isWrapperDesc(desc)) return undefined;
-  const write = scalarWriter(desc.fields[0].scalar, around);
-  return ({ value }: { value: never }) => write(value);
-}
-
-const anyIn = (desc: DescMessage, around: Around): Write | undefined =>
-  desc.typeName === AnySchema.typeName
+function otherWriter(desc: DescMessage, around: Around): Write {
+  if (isWrapperDesc(desc)) {
+    const write = scalarWriter(desc.fields[0].scalar, around.codec);
+    return ({ value }: { value: never }) => write(value);
+  }
+  return desc.typeName === AnySchema.typeName
     ? anyWriter(around.codec.registry, (type) => compileNested(type, around))
-    : undefined;
+    : objectWriter(desc, around);
+}
 
 /** Counts the Any. Each is unpacked by itself, so that no limit of the binary form counts all that are within one another. */
 function compileNested(desc: DescMessage, around: Around): (message: Message) => string {
@@ -135,19 +110,10 @@ function compileNested(desc: DescMessage, around: Around): (message: Message) =>
   };
 }
 
-interface Member {
-  readonly field: DescField;
-  /** The name, and the colon behind it. */
-  readonly head: string;
-  readonly write: Write;
-  /** Null stands for it where it is unset. */
-  readonly isNullable: boolean;
-}
-
 function objectWriter(desc: DescMessage, around: Around): Write {
   const { codec } = around;
-  let members: readonly Member[] | undefined;
-  const writeExtensions = isExtendable(desc) ? extensionWriter(desc, around) : undefined;
+  let members: ReturnType<typeof memberOf>[] | undefined;
+  const writeExtensions = desc.proto.extensionRange.length > 0 ? extensionWriter(desc, around) : undefined;
   const writer = (message: Message) => {
     if (++around.depth > MOST_NESTED) throw tooDeep();
     // Compiled late, because a message may contain itself. Fields that travel as headers are no members.
@@ -165,8 +131,9 @@ function objectWriter(desc: DescMessage, around: Around): Write {
   return writer as Write;
 }
 
-const memberOf = (field: DescField, around: Around): Member => ({
+const memberOf = (field: DescField, around: Around) => ({
   field,
+  /** The name, and the colon behind it. */
   head: `${JSON.stringify(around.codec.originalNames ? field.name : field.jsonName)}:`,
   write: containerWriter(field, around),
   isNullable: isNullable(field, around.codec),
@@ -179,12 +146,17 @@ const memberOf = (field: DescField, around: Around): Member => ({
 export const isNullable = ({ presence, oneof, proto }: DescField, { nullIsUnset, omitUnpopulated }: Codec): boolean =>
   nullIsUnset && !omitUnpopulated && presence !== FeatureSet_FieldPresence.IMPLICIT && !oneof && !proto.proto3Optional;
 
+/** Compiles the writer of the extensions that a message has and the registry knows: fields that another file declares (proto2). */
 function extensionWriter(desc: DescMessage, around: Around): (message: Message, isFirst: boolean) => string {
   return (message, isFirst) => {
-    const members = extensionsIn(desc, message, around.codec.registry()).map(([extension, value]) => {
+    const registry = around.codec.registry();
+    const numbers = new Set(message.$unknown?.map(({ no }) => no));
+    const members = [...numbers].flatMap((number) => {
+      const extension = registry.getExtensionFor(desc, number);
+      if (!extension) return [];
       // It is written like any field; that it has no place of its own in a message is all that differs.
       const write = containerWriter(extension as unknown as DescField, around);
-      return `${JSON.stringify(extension.jsonName)}:${write(value as never)}`;
+      return [`${JSON.stringify(extension.jsonName)}:${write(getExtension(message, extension) as never)}`];
     });
     return members.length > 0 && !isFirst ? `,${members.join(",")}` : members.join(",");
   };
@@ -221,38 +193,9 @@ function containerWriter(field: DescField, around: Around): Write {
 
 function valueWriter(field: DescField, around: Around): Write {
   const { message, enum: enumeration, scalar } = field;
-  if (enumeration) return enumWriter(enumeration, isOfItems(field), around);
-  if (!message) return scalarWriter(scalar as ScalarType, around);
-  if (isWrapperDesc(message) && isUnwrapped(field)) return scalarWriter(message.fields[0].scalar, around);
+  if (enumeration) return enumWriter(enumeration, isOfItems(field), around.codec, around.tellUnknown);
+  if (!message) return scalarWriter(scalar as ScalarType, around.codec);
+  if (isWrapperDesc(message) && isUnwrapped(field)) return scalarWriter(message.fields[0].scalar, around.codec);
   if (message.typeName === StructSchema.typeName && field.parent?.typeName !== ValueSchema.typeName) return structText;
   return compileMessage(message, around);
-}
-
-function scalarWriter(scalar: ScalarType, { codec }: Around): Write {
-  switch (scalar) {
-    case ScalarType.STRING:
-      return JSON.stringify;
-    case ScalarType.BYTES:
-      return (value: Uint8Array) => JSON.stringify(Buffer.from(value).toString("base64"));
-    case ScalarType.DOUBLE:
-      return doubleText;
-    case ScalarType.FLOAT:
-      return floatText;
-    default:
-      // Booleans and integers; of a bigint every digit.
-      return codec.writesLongsAsText && isLong(scalar) ? (value: bigint) => `"${value}"` : String;
-  }
-}
-
-export const isLong = (scalar: ScalarType): boolean => ScalarType[scalar].endsWith("64");
-
-function enumWriter(desc: DescEnum, isItem: boolean, { codec, tellUnknown }: Around): Write {
-  if (desc.typeName === NULL_VALUE) return () => "null";
-  if (codec.enumNumbers) return String;
-  const texts = codec.hasFullEnumNames ? fullEnumTexts(desc) : enumTexts(desc, isItem);
-  return (value: number) => {
-    const text = texts.get(value);
-    if (text === undefined) tellUnknown?.(desc, value);
-    return text ?? `${value}`;
-  };
 }

@@ -53,7 +53,9 @@ describe("server-sent events", () => {
   test("say what the responses said, whatever is in them, in whatever pieces they arrive", () => {
     fc.assert(
       fc.property(told, ({ all, events }) => {
-        const text = serverSentEvents.head + events.map((event) => serverSentEvents.event(event, event.id)).join("");
+        const text =
+          serverSentEvents.open("").head +
+          events.map((event) => serverSentEvents.open(event.id).message(event)).join("");
         for (const pieces of [bytewise(text), [Buffer.from(text)]]) {
           const read = readEvents(pieces);
           expect(read.others).toEqual([]);
@@ -68,21 +70,21 @@ describe("server-sent events", () => {
       place: "p1",
       news: { case: "lent", value: { type: "books.lent", isbn: 2n ** 60n, to: "Ann" } },
     });
-    expect(serverSentEvents.event(lent, "p1")).toBe(
+    expect(serverSentEvents.open("p1").message(lent)).toBe(
       'id: p1\nevent: books.lent\ndata: {"type":"books.lent","isbn":1152921504606846976,"to":"Ann"}\n\n',
     );
-    expect(serverSentEvents.head).toBe("retry: 3000\n\n");
-    expect(serverSentEvents.heartbeat("p1")).toBe(": heartbeat\n\n");
-    expect(serverSentEvents.error(gone("b\nc"), "p1")).toBe(
+    expect(serverSentEvents.open("").head).toBe("retry: 3000\n\n");
+    expect(serverSentEvents.open("p1").heartbeat()).toBe(": heartbeat\n\n");
+    expect(serverSentEvents.open("p1").error(gone("b\nc"))).toBe(
       'event: error\ndata: {"code":"A","message":"b\\nc","status":410}\n\n',
     );
   });
 
   test("a response without data is a comment with its id, which no reader is told of as an event", () => {
-    const heartbeat = serverSentEvents.event(tell({ place: "p2", alive: true }), "p2");
+    const heartbeat = serverSentEvents.open("p2").message(tell({ place: "p2", alive: true }));
     expect(heartbeat).toBe(": heartbeat\nid: p2\n\n");
     expect(readEvents([Buffer.from(heartbeat)])).toEqual({ events: [], ids: ["p2"], others: [] });
-    expect(serverSentEvents.event(tell({ alive: true }), "p2")).toBe(serverSentEvents.heartbeat("p2"));
+    expect(serverSentEvents.open("p2").message(tell({ alive: true }))).toBe(serverSentEvents.open("p2").heartbeat());
   });
 
   test("an id that may be left out, and is, says nothing", () => {
@@ -105,8 +107,8 @@ describe("server-sent events", () => {
       operation?.stream as Stream,
       EXACT,
     )(create(operation?.method.output as never, { number: 7 } as never));
-    expect(serverSentEvents.event(told, "")).toBe('data: {"number":7}\n\n');
-    expect(linesOfJson.event(told, "")).toBe('{"data":{"number":7}}\n');
+    expect(serverSentEvents.open("").message(told)).toBe('data: {"number":7}\n\n');
+    expect(linesOfJson.open("").message(told)).toBe('{"data":{"number":7}}\n');
   });
 });
 
@@ -117,7 +119,7 @@ describe("lines of JSON", () => {
   test("say the same, each in what every reader takes for one line", () => {
     fc.assert(
       fc.property(told, ({ all, events }) => {
-        const text = events.map((event) => linesOfJson.event(event, event.id));
+        const text = events.map((event) => String(linesOfJson.open(event.id).message(event)));
         for (const line of text) expect(LINE_BREAKS.filter((sign) => line.slice(0, -1).includes(sign))).toEqual([]);
         const lines = text.map((line) => JSON.parse(line));
         expect(lines.map(({ id, event, data }) => [id, event, data.to])).toEqual(all);
@@ -127,11 +129,13 @@ describe("lines of JSON", () => {
 
   test("as they are written", () => {
     const returned = tell({ place: "p1", news: { case: "returned", value: { type: "back", isbn: 5n } } });
-    expect(linesOfJson.event(returned, "p1")).toBe('{"id":"p1","event":"back","data":{"type":"back","isbn":5}}\n');
-    expect(linesOfJson.event(tell({ place: "p2" }), "p2")).toBe('{"id":"p2"}\n');
-    expect(linesOfJson.heartbeat("p1")).toBe('{"id":"p1"}\n');
-    expect(linesOfJson.heartbeat("")).toBe("{}\n");
-    expect(linesOfJson.error(gone("b\u2028"), "p1")).toBe(
+    expect(linesOfJson.open("p1").message(returned)).toBe(
+      '{"id":"p1","event":"back","data":{"type":"back","isbn":5}}\n',
+    );
+    expect(linesOfJson.open("p2").message(tell({ place: "p2" }))).toBe('{"id":"p2"}\n');
+    expect(linesOfJson.open("p1").heartbeat()).toBe('{"id":"p1"}\n');
+    expect(linesOfJson.open("").heartbeat()).toBe("{}\n");
+    expect(linesOfJson.open("p1").error(gone("b\u2028"))).toBe(
       '{"id":"p1","event":"error","data":{"code":"A","message":"b\\u2028","status":410}}\n',
     );
   });

@@ -1,10 +1,35 @@
-/** From the responses of a streaming RPC to the text of events: Server-Sent Events, or lines of JSON. */
+/** How answers are written whose messages come one after the other: as events, by the option `stream`, or as they are. */
 import { isFieldSet, type Message } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import type { EventData, Stream } from "../contract/stream.ts";
+import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
 import { contentOf, fieldWriter, messageWriter } from "./encode.ts";
-import type { StreamWriter } from "./stream-writer.ts";
-import type { TellUnknown } from "./unknown-values.ts";
+import type { TellUnknown } from "./scalars.ts";
+
+/** Writes one answer. */
+export interface StreamWriter<M> {
+  /** What the answer begins with. */
+  readonly head: string;
+  readonly message: (message: M) => string | Uint8Array;
+  /** Shows that the connection lives. Empty in a form that has nothing for that. */
+  readonly heartbeat: () => string;
+  /** The last of an answer that failed, by the error as JSON text. Empty in a form that has nothing for that. */
+  readonly error: (json: string) => string;
+  /** What ends an answer that is whole. */
+  readonly end: string;
+}
+
+export interface StreamFormat<M> {
+  readonly type: string;
+  /** Events go on behind the one with this id, which is empty if they begin now. */
+  readonly open: (lastId: string) => StreamWriter<M>;
+}
+
+const EVENTS_TYPE = "text/event-stream";
+
+/** JSON text has line breaks only between its parts, and ours has none. Some readers also take these for such. */
+const oneLine = (json: string): string =>
+  json.replaceAll(/[\u0085\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** What one response is written as. An empty string stands for none. */
 export interface StreamEvent {
@@ -14,18 +39,6 @@ export interface StreamEvent {
   readonly data: string | undefined;
 }
 
-/** How events are written. `lastId` is the last id that there was, from which a reader goes on; empty if there was none. */
-export interface EventFormat {
-  readonly type: string;
-  /** What a stream begins with. */
-  readonly head: string;
-  readonly event: (event: StreamEvent, lastId: string) => string;
-  /** Shows that the connection lives. */
-  readonly heartbeat: (lastId: string) => string;
-  /** The last of a stream that failed, by the error as JSON text. */
-  readonly error: (error: string, lastId: string) => string;
-}
-
 /** How long a reader waits before it reconnects, in milliseconds. */
 const RETRY_MS = 3000;
 
@@ -33,52 +46,48 @@ const HEARTBEAT = ": heartbeat\n";
 const field = (name: string, value: string): string => (value === "" ? "" : `${name}: ${value}\n`);
 
 /** WHATWG HTML, 9.2. A block without data sets the last event id, and no event is dispatched. */
-const serverSentEvents: EventFormat = {
-  type: "text/event-stream",
-  head: `retry: ${RETRY_MS}\n\n`,
-  event: ({ id, name, data }) =>
-    data === undefined
-      ? `${HEARTBEAT}${field("id", id)}\n`
-      : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
-  heartbeat: () => `${HEARTBEAT}\n`,
-  error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
-};
-
-const line = (lastId: string, name: string, data: string | undefined): string => {
-  const members = [
-    ...(lastId === "" ? [] : [`"id":${oneLine(JSON.stringify(lastId))}`]),
-    ...(name === "" ? [] : [`"event":${oneLine(JSON.stringify(name))}`]),
-    ...(data === undefined ? [] : [`"data":${data}`]),
-  ];
-  return `{${members.join(",")}}\n`;
+const serverSentEvents: StreamFormat<StreamEvent> = {
+  type: EVENTS_TYPE,
+  open: () => ({
+    head: `retry: ${RETRY_MS}\n\n`,
+    message: ({ id, name, data }) =>
+      data === undefined
+        ? `${HEARTBEAT}${field("id", id)}\n`
+        : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
+    heartbeat: () => `${HEARTBEAT}\n`,
+    error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
+    end: "",
+  }),
 };
 
 /** The same in objects, each in a line with the last id: a reader who takes the id of each line never loses it. */
-const linesOfJson: EventFormat = {
-  type: "application/x-ndjson",
-  head: "",
-  event: ({ name, data }, lastId) => line(lastId, name, data),
-  heartbeat: (lastId) => line(lastId, "", undefined),
-  error: (json, lastId) => line(lastId, "error", oneLine(json)),
+const linesOfEvents: StreamFormat<StreamEvent> = {
+  type: LINES_TYPE,
+  open(begin) {
+    let lastId = begin;
+    const line = (name: string, data: string | undefined): string => {
+      const members = [
+        ...(lastId === "" ? [] : [`"id":${oneLine(JSON.stringify(lastId))}`]),
+        ...(name === "" ? [] : [`"event":${oneLine(JSON.stringify(name))}`]),
+        ...(data === undefined ? [] : [`"data":${data}`]),
+      ];
+      return `{${members.join(",")}}\n`;
+    };
+    return {
+      head: "",
+      message({ id, name, data }) {
+        lastId = id || lastId;
+        return line(name, data);
+      },
+      heartbeat: () => line("", undefined),
+      error: (json) => line("error", oneLine(json)),
+      end: "",
+    };
+  },
 };
 
 /** The one that is taken where the header Accept has no preference goes first. */
-export const eventFormats: readonly EventFormat[] = [serverSentEvents, linesOfJson];
-
-/** Writes one stream of events, which goes on behind the event with this id; the id is empty if it begins now. */
-export function eventWriter(format: EventFormat, begin: string): StreamWriter<StreamEvent> {
-  let lastId = begin;
-  return {
-    head: format.head,
-    message(event) {
-      lastId = event.id || lastId;
-      return format.event(event, lastId);
-    },
-    heartbeat: () => format.heartbeat(lastId),
-    error: (json) => format.error(json, lastId),
-    end: "",
-  };
-}
+export const eventFormats: readonly StreamFormat<StreamEvent>[] = [serverSentEvents, linesOfEvents];
 
 /** Compiles what responses tell. What it throws is the service's fault. */
 export function eventReader(
@@ -108,6 +117,48 @@ function plain(name: string, value: string | undefined = ""): string {
   return value;
 }
 
-/** JSON text has line breaks only between its parts, and ours has none. Some readers also take these for such. */
-export const oneLine = (json: string): string =>
-  json.replaceAll(/[\u0085\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** Each line is a message, as JSON text. That of an error is an object with the one member `error`. */
+const linesOfMessages: StreamFormat<string> = {
+  type: LINES_TYPE,
+  open: () => ({
+    head: "",
+    message: (json) => `${oneLine(json)}\n`,
+    heartbeat: () => "",
+    error: (json) => `{"error":${oneLine(json)}}\n`,
+    end: "",
+  }),
+};
+
+/** Each message is the data of an event. */
+const eventsOfMessages: StreamFormat<string> = {
+  type: EVENTS_TYPE,
+  open: () => ({
+    head: "",
+    message: (json) => `data: ${oneLine(json)}\n\n`,
+    heartbeat: () => `${HEARTBEAT}\n`,
+    error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
+    end: "",
+  }),
+};
+
+/** An array has no place for an error: it stays open, which no reader takes for the whole. */
+const arrayOfMessages: StreamFormat<string> = {
+  type: JSON_TYPE,
+  open() {
+    let separator = "";
+    return {
+      head: "[",
+      message(json) {
+        const text = separator + json;
+        separator = ",";
+        return text;
+      },
+      heartbeat: () => "\n",
+      error: () => "",
+      end: "]",
+    };
+  },
+};
+
+/** As `eventFormats`, of messages as JSON texts. */
+export const messageFormats: readonly StreamFormat<string>[] = [linesOfMessages, eventsOfMessages, arrayOfMessages];

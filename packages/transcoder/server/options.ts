@@ -10,10 +10,9 @@ import { detailTypes, type Errors } from "../errors/forms.ts";
 import type { About, Sources } from "../openapi/document.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import { type MetadataOptions, requestMetadata, responseMetadata } from "../policy/metadata.ts";
-import type { SizeLimits } from "../request/http.ts";
+import { REQUEST_ID_HEADER, type SizeLimits } from "../request/http.ts";
 import { TIMEOUT_HEADERS, type TimeoutHeader } from "../request/input.ts";
-import { REQUEST_ID_HEADER } from "../request/request-id.ts";
-import type { TellUnknown } from "../response/unknown-values.ts";
+import type { TellUnknown } from "../response/scalars.ts";
 import type { InTime, ReadBody } from "./admission.ts";
 import type { OpenStreams } from "./streams.ts";
 

@@ -7,7 +7,7 @@ import { filesBelow } from "../descriptors.ts";
 import type { Errors } from "../errors/forms.ts";
 import { openApiDocument, type Sources } from "../openapi/document.ts";
 import { jsonText } from "../openapi/json.ts";
-import { logUnknownValues } from "../response/unknown-values.ts";
+import { logUnknownValues } from "../response/scalars.ts";
 import { checkHeads, markArrivals, mayTakeStreams } from "./arrival.ts";
 import { errorAnswers } from "./error-answers.ts";
 import { dropLeftover, takeOddRequests } from "./node-http.ts";

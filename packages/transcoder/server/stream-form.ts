@@ -6,12 +6,10 @@ import { answersBytes, type Operation } from "../contract/operation.ts";
 import type { Stream } from "../contract/stream.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { preferredType } from "../policy/media.ts";
-import { ANY_BYTES, answeredBytes, type Bytes } from "../response/bytes.ts";
+import { ANY_BYTES, answeredBytes, type Bytes } from "../response/answer.ts";
 import { bodyWriter, contentOf } from "../response/encode.ts";
-import { eventFormats, eventReader, eventWriter, type StreamEvent } from "../response/events.ts";
-import { messageForms } from "../response/messages.ts";
-import type { StreamWriter } from "../response/stream-writer.ts";
-import type { TellUnknown } from "../response/unknown-values.ts";
+import { eventFormats, eventReader, messageFormats, type StreamEvent, type StreamWriter } from "../response/events.ts";
+import type { TellUnknown } from "../response/scalars.ts";
 
 /** M is what a response is read to before it is written. */
 export interface StreamForm<M> {
@@ -46,7 +44,7 @@ const ofEvents = (stream: Stream, codec: Codec, tellUnknown?: TellUnknown): Stre
     const format = chosen(request, eventFormats);
     return (asked) => {
       const lastId = asked && stream.id && stream.resume ? (contentOf(asked, stream.resume) as string) : "";
-      return { type: `${format.type}; charset=utf-8`, writer: eventWriter(format, lastId) };
+      return { type: `${format.type}; charset=utf-8`, writer: format.open(lastId) };
     };
   },
 });
@@ -55,8 +53,8 @@ const ofMessages = (operation: Operation, codec: Codec, tellUnknown?: TellUnknow
   read: bodyWriter(operation, codec, tellUnknown),
   endsInOrder: false,
   choose(request) {
-    const { type, open } = chosen(request, messageForms);
-    return () => ({ type: `${type}; charset=utf-8`, writer: open() });
+    const { type, open } = chosen(request, messageFormats);
+    return () => ({ type: `${type}; charset=utf-8`, writer: open("") });
   },
 });
 

@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { eventFormats, eventWriter, type StreamEvent } from "../response/events.ts";
+import { eventFormats, type StreamEvent } from "../response/events.ts";
 import { writeStream } from "./write-stream.ts";
 
 const HEAD = "retry: 3000\n\n";
@@ -25,7 +25,7 @@ describe("writing", () => {
     const write = (first = events.next(), rest: AsyncIterator<StreamEvent> = events) =>
       writeStream(
         output,
-        eventWriter(format, ""),
+        format.open(""),
         { first, messages: rest, isLate: false, signal: over.signal, tell },
         (_ms, work) => {
           alarms.add(work);

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex, Writable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { HttpError } from "../errors/http-error.ts";
-import type { StreamWriter } from "../response/stream-writer.ts";
+import type { StreamWriter } from "../response/events.ts";
 import { type After, after } from "./after.ts";
 
 /** After so many milliseconds without a message a heartbeat shows that the connection is alive (WHATWG HTML, 9.2.7). */

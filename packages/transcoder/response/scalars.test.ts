@@ -1,7 +1,7 @@
 /** Floating-point numbers as JSON. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { doubleText, floatText } from "./floating.ts";
+import { doubleText, floatText } from "./scalars.ts";
 
 test.each([
   [0.1, "0.1"],
