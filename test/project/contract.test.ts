@@ -10,7 +10,8 @@ import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { watchedServices } from "../../gateway/events/watched-services.ts";
 import { httpServices } from "../../gateway/services.ts";
-import { limitOf, MAX_PATHS } from "../../packages/transcoder/validation/field-limits.ts";
+import { MAX_PATHS } from "../../packages/transcoder/validation/mask.ts";
+import { limitOf } from "../../packages/transcoder/validation/validate.ts";
 import { contractServices } from "./contract-services.ts";
 
 const services = contractServices.filter(({ typeName }) => !typeName.startsWith("petstore.internal."));

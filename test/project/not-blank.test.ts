@@ -6,7 +6,7 @@ import { RE2JS } from "@bufbuild/re2";
 import { describe, expect, test } from "vitest";
 import { not_blank } from "#proto/petstore/common/v1/rules_pb.ts";
 import { ecmaPattern } from "../../packages/transcoder/openapi/rules.ts";
-import { matchIn } from "../../packages/transcoder/validation/value-rules.ts";
+import { matchIn } from "../../packages/transcoder/validation/common-rules.ts";
 import { exampleToolsMissing, pathFor } from "../harness/example-tools.ts";
 
 const re2 = getOption(not_blank, predefined).cel.flatMap(({ expression }) => matchIn(expression))[0] as string;

@@ -3,7 +3,7 @@ import { type DescField, type DescMessage, type DescMethod, ScalarType } from "@
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { LinkService } from "../../packages/rpc/gen/link/internal/v1/link_service_pb.ts";
-import { limitOf } from "../../packages/transcoder/validation/field-limits.ts";
+import { limitOf } from "../../packages/transcoder/validation/validate.ts";
 import { contractServices } from "./contract-services.ts";
 
 /** What callers, or the petstore's own processes, can call; a link carries calls that are judged one by one. */

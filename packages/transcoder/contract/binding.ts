@@ -11,7 +11,7 @@ import {
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { operation as operationOption, scope, tag } from "../gen/transcoder/v1/annotations_pb.ts";
-import { isInteger } from "../validation/value-rules.ts";
+import { isInteger } from "../validation/common-rules.ts";
 import { headersIn, isClamped, isOutputOnly, isUpdateMask } from "./fields.ts";
 import {
   answersBytes,

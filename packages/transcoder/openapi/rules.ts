@@ -7,7 +7,7 @@ import {
   Ignore,
   predefined,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { matchIn } from "../validation/value-rules.ts";
+import { matchIn } from "../validation/common-rules.ts";
 import type { JsonObject } from "./json.ts";
 
 /** What holds numbers in doubles, as JavaScript does, rounds an integer beyond these: it is told in words. */

@@ -71,10 +71,10 @@ export function endOf({ deprecation }: Operation, policy: DeprecationPolicy): Da
   return deprecation && policy.goneAfterSunset ? effectiveDates(deprecation, policy).sunsetAt : undefined;
 }
 
-/** Compiles the check that an operation has not gone. @throws HttpError ENDPOINT_SUNSET */
-export function sunsetCheck(operation: Operation, policy: DeprecationPolicy, clock: () => number): () => void {
+/** Compiles the check that an operation has not gone; undefined when it goes on. The check throws HttpError ENDPOINT_SUNSET. */
+export function sunsetCheck(operation: Operation, policy: DeprecationPolicy, clock: () => number) {
   const end = endOf(operation, policy);
-  if (!end) return () => {};
+  if (!end) return undefined;
   const instead = operation.deprecation?.successor ? " The header Link names its successor." : "";
   return () => {
     if (clock() >= end.getTime())

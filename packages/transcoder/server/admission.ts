@@ -37,7 +37,7 @@ export function admission(operation: Operation, options: HandlerOptions): Pick<E
   };
 
   function check(request: FastifyRequest): Promise<void> | undefined {
-    checkSunset();
+    checkSunset?.();
     const isDropping = !operation.body && dropContent(request.raw);
     // Of bytes it is known only with the answer what they are.
     if (!isStreamed && !isBytes) checkAccept(request);

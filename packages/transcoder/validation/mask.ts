@@ -1,33 +1,20 @@
-import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { getOption, isFieldSet } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
-import { isUpdateMask } from "../contract/fields.ts";
-import { field as fieldOption } from "../gen/transcoder/v1/annotations_pb.ts";
-import { MAX_PATHS } from "./field-limits.ts";
+/** The mask of an update (AIP-134): which broken rules it leaves aside, and what is wrong with it itself. */
+import { type DescField, type DescMessage, isFieldSet, type Message } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { isClearable, isOutputOnly, isUpdateMask, remembered } from "../contract/fields.ts";
 import type { Violation } from "./violation.ts";
 
-/** The mask of an update (AIP-134) and the resource it speaks of. */
-interface Masked {
-  readonly maskField: DescField;
-  readonly paths: readonly string[];
-  /** The request's field that holds the resource. */
-  readonly resource: DescField & { fieldKind: "message" };
-}
+/** Most paths of a google.protobuf.FieldMask, whose own fields can't carry rules. */
+export const MAX_PATHS = 100;
 
-/** True where absent differs from empty or zero. */
-const hasPresence = ({ presence }: DescField): boolean => presence !== FeatureSet_FieldPresence.IMPLICIT;
+/** The fields of a request with the mask of an update, and with the resource that it speaks of. */
+export const maskedIn = remembered(({ fields }: DescMessage) => {
+  const maskField = fields.find(isUpdateMask);
+  const resource = fields.find((f) => f.fieldKind === "message" && !f.message.typeName.startsWith("google.protobuf."));
+  return maskField && resource?.fieldKind === "message" ? { maskField, resource } : undefined;
+});
 
-/** The update mask that a request carries; undefined when it has none, which means "all fields". */
-export function maskOf(schema: DescMessage, request: Message): Masked | undefined {
-  const maskField = schema.fields.find(isUpdateMask);
-  if (!maskField || !isFieldSet(request, maskField)) return undefined;
-  const resource = schema.fields.find(
-    (f) => f.fieldKind === "message" && !f.message.typeName.startsWith("google.protobuf."),
-  );
-  if (resource?.fieldKind !== "message") return undefined;
-  const { paths } = (request as unknown as Record<string, FieldMask>)[maskField.localName] as FieldMask;
-  return { maskField, paths, resource };
-}
+type Masked = NonNullable<ReturnType<typeof maskedIn>> & { readonly paths: readonly string[] };
 
 /**
  * Whether a violation is in a field of the resource that the mask leaves alone, or in a oneof of such fields. Or of a rule
@@ -57,17 +44,11 @@ function isNamed(way: Violation["field"], named: ReadonlySet<string>): boolean {
   return false;
 }
 
-const settable = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
-
-/** What a mask may name. Options are read once: to decode them takes longer than the rest of the check. */
-function settableFields(desc: DescMessage): ReadonlyMap<string, DescField> {
-  let fields = settable.get(desc);
-  if (!fields) {
-    fields = new Map(desc.fields.filter((f) => !getOption(f, fieldOption).outputOnly).map((f) => [f.name, f]));
-    settable.set(desc, fields);
-  }
-  return fields;
-}
+/** What a mask may name. */
+const settableFields = remembered(
+  ({ fields }: DescMessage) =>
+    new Map(fields.filter((field) => !isOutputOnly(field)).map((field) => [field.name, field])),
+);
 
 /**
  * What is wrong with the mask itself: too many paths, one that names no field, or one that would remove what can't be
@@ -86,8 +67,9 @@ export function maskViolations({ maskField, paths, resource }: Masked, request: 
   const fields = settableFields(resource.message);
   const named = [...new Set(paths)];
   const value = (request as unknown as Record<string, Message>)[resource.localName];
+  // Of a field without presence, zero is a value.
   const isMissing = (field: DescField) =>
-    value && hasPresence(field) && !isFieldSet(value, field) && !getOption(field, fieldOption).clearable;
+    value && field.presence !== FeatureSet_FieldPresence.IMPLICIT && !isFieldSet(value, field) && !isClearable(field);
   const missing = named.map((path) => fields.get(path)).filter((field) => field && isMissing(field));
   return [
     ...(named.every((path) => fields.has(path))

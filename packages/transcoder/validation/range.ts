@@ -5,7 +5,7 @@ import {
   field as fieldOption,
   type Int64Rules,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { integers, isInteger, LIMITS } from "./value-rules.ts";
+import { integers, isInteger, LIMITS } from "./common-rules.ts";
 
 /** What a type can hold. */
 export interface Range<T extends bigint | number> {
