@@ -10,7 +10,7 @@ import { type Json, type JsonObject, line, prose } from "./json.ts";
 import { describe, type Texts } from "./operations.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
 import { pathsOf, withOnePathEach, withUniqueIds } from "./paths.ts";
-import { commonHeaders, failureResponses, ownHeaders } from "./responses.ts";
+import { ALWAYS, commonHeaders, failureResponses, ownHeaders } from "./responses.ts";
 import { createSchemas } from "./schemas.ts";
 
 /** What a document is made from. */
@@ -83,7 +83,7 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   const common = {
     errorBodies: bodies,
     asksCallers: sources.security !== undefined,
-    headers: Object.keys(everywhere.headers),
+    headers: [...ALWAYS, ...Object.keys(everywhere.headers)],
   };
   const headers = { ...commonHeaders(version, common.asksCallers), ...everywhere.headers };
   const parameters = commonParameters(about);
@@ -115,10 +115,7 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
         schemas: { ...schemas.components(), ...bodies.schemas },
         responses: failureResponses(described, common),
         parameters,
-        examples: failureExamples(
-          described.flatMap(({ failures }) => failures),
-          bodies,
-        ),
+        examples: failureExamples(described, bodies),
         headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
         securitySchemes: sources.security,
       },

@@ -9,16 +9,13 @@ import type { Sources } from "./document.ts";
 import { type JsonObject, refer } from "./json.ts";
 
 /** What a document tells of errors. */
-export interface Errors {
-  /** In the order of the catalogue. */
-  readonly reasons: readonly Reason[];
-  /** Of their bodies. Records have the reasons of a catalogue and no others; otherwise services may give any reason. */
-  readonly form: "record" | "status" | "problem" | "unknown";
-}
+export type Errors = ReturnType<typeof errorsOf>;
 
-export const errorsOf = ({ reasons, errors, docs }: Pick<Sources, "reasons" | "errors" | "docs">): Errors => ({
+export const errorsOf = ({ reasons, errors, docs }: Pick<Sources, "reasons" | "errors" | "docs">) => ({
+  /** In the order of the catalogue. */
   reasons: reasonsOf(reasons, docs),
-  form: reasons ? "record" : (errors ?? "status"),
+  /** Of their bodies. Records have the reasons of a catalogue and no others; otherwise services may give any reason. */
+  form: reasons ? ("record" as const) : (errors ?? "status"),
 });
 
 /** Codes by which this package and its services speak of what HTTP has in common, as far as the catalogue has them. */
@@ -110,12 +107,13 @@ export function errorBodies({ form, reasons }: Errors): ErrorBodies {
 }
 
 /** The examples that the responses refer to. */
-export const failureExamples = (failures: readonly Failure[], { exampleOf }: ErrorBodies): JsonObject =>
-  Object.fromEntries(
-    failures
-      .flatMap(({ reasons }) => reasons)
-      .flatMap((reason) => (exampleOf ? [[reason.code, { value: exampleOf(reason) }]] : [])),
-  );
+export const failureExamples = (
+  operations: readonly { readonly failures: readonly Failure[] }[],
+  { exampleOf }: ErrorBodies,
+): JsonObject => {
+  const reasons = operations.flatMap(({ failures }) => failures.flatMap((failure) => failure.reasons));
+  return Object.fromEntries(exampleOf ? reasons.map((reason) => [reason.code, { value: exampleOf(reason) }]) : []);
+};
 
 const examplesOf = (reasons: readonly Reason[]): JsonObject =>
   Object.fromEntries(reasons.map(({ code }) => [code, refer("examples", code)]));
@@ -178,10 +176,7 @@ const statuses = (): ErrorBodies => ({
       properties: { code: CODE, message: MESSAGE, details: DETAILS },
       required: ["code", "message", "details"],
     },
-    Problem: {
-      description: "An error as a problem (RFC 9457), sent when the header Accept prefers its media type.",
-      ...PROBLEM_OF_STATUS,
-    },
+    Problem: problem("An error as a problem (RFC 9457), sent when the header Accept prefers its media type."),
   },
   inStream: refer("schemas", "Status"),
   contentOf: (_, reasons) => ({
@@ -192,9 +187,7 @@ const statuses = (): ErrorBodies => ({
 });
 
 const problems = (): ErrorBodies => ({
-  schemas: {
-    Problem: { description: "The answer to a request that failed: a problem (RFC 9457).", ...PROBLEM_OF_STATUS },
-  },
+  schemas: { Problem: problem("The answer to a request that failed: a problem (RFC 9457).") },
   inStream: refer("schemas", "Problem"),
   contentOf: (_, reasons) => ({
     [PROBLEM_TYPE]: { schema: refer("schemas", "Problem"), examples: examplesOf(reasons) },
@@ -243,8 +236,9 @@ const PROBLEM: JsonObject = {
   title: { type: "string", description: "The name of the status code." },
   detail: { type: "string", description: "The same as message." },
 };
-const PROBLEM_OF_STATUS: JsonObject = {
+const problem = (description: string): JsonObject => ({
+  description,
   type: "object",
   properties: { ...PROBLEM, detail: MESSAGE, status: STATUS, code: CODE, details: DETAILS },
   required: ["type", "title", "status", "detail", "code", "details"],
-};
+});

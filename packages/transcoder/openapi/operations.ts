@@ -32,7 +32,6 @@ export function describe(
   schemas: Schemas,
   common: Common,
 ): JsonObject {
-  const { operations } = sources;
   return {
     operationId: operation.id,
     tags: [line(operation.tag)],
@@ -41,11 +40,9 @@ export function describe(
     security: securityOf(operation, sources),
     parameters,
     requestBody: requestBodyOf(operation, sources, schemas),
-    responses: responsesOf(operation, failures, {
-      schemas,
-      common,
+    responses: responsesOf(operation, failures, schemas, common, {
       description: sources.docs[operation.method.output.typeName] ?? "Success.",
-      links: linksOf(operation, operations),
+      links: linksOf(operation, sources.operations),
     }),
   };
 }
@@ -147,9 +144,8 @@ function requestBodyOf(
   const { body, updateMask, method } = operation;
   if (!body) return undefined;
   if (takesBytes(operation)) return { content: BYTES };
-  if (streamsRequests(operation))
-    return { required: true, content: requestContent(bodySchema(operation, body, schemas)) };
-  const schema = updateMask ? patchSchema(operation, body, schemas) : bodySchema(operation, body, schemas);
+  const schema = bodySchema(operation, body, schemas);
+  if (streamsRequests(operation)) return { required: true, content: requestContent(schema) };
   const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
   const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
   // In proto3 JSON a body that may be empty need not be there.
@@ -160,16 +156,13 @@ function requestBodyOf(
   };
 }
 
-function patchSchema({ method, updateMask }: Operation, body: Body, schemas: Schemas): JsonObject {
-  const resource = patchedField(body) as NonNullable<ReturnType<typeof patchedField>>;
-  return body.kind === "field"
-    ? schemas.mergePatch(resource.message)
-    : schemas.wholePatch(method.input, body.fields, resource, updateMask as DescField);
-}
-
-function bodySchema({ method: { input } }: Operation, body: Body, schemas: Schemas): JsonObject {
-  if (body.kind === "all")
+function bodySchema({ method: { input }, updateMask }: Operation, body: Body, schemas: Schemas): JsonObject {
+  const patched = updateMask && patchedField(body);
+  if (body.kind === "all") {
+    if (patched) return schemas.wholePatch(input, body.fields, patched, updateMask);
     return hasCustomJsonRepresentation(input) ? schemas.message(input, "input") : schemas.object(body.fields);
+  }
+  if (patched) return schemas.mergePatch(patched.message);
   const { field } = body;
   return field.fieldKind === "message" ? schemas.message(field.message, "input") : schemas.field(field, "input");
 }

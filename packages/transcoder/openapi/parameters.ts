@@ -6,7 +6,8 @@ import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { listParameters } from "../contract/query-parameters.ts";
 import { isConditional } from "../policy/conditional.ts";
-import { LAST_EVENT_ID, TIMEOUT_HEADERS, type TimeoutHeader } from "../request/input.ts";
+import { LAST_EVENT_ID, TIMEOUT_HEADERS } from "../request/input.ts";
+import type { About } from "./document.ts";
 import { type JsonObject, refer } from "./json.ts";
 import { type PathVariable, pathVariables } from "./paths.ts";
 import type { Schemas } from "./schemas.ts";
@@ -18,7 +19,7 @@ export function parametersOf(
   operation: Operation,
   schemas: Schemas,
   common: ReturnType<typeof commonParameters>,
-  { maskFromBodyOnly = false }: { readonly maskFromBodyOnly?: boolean | undefined } = {},
+  { maskFromBodyOnly }: Pick<About, "maskFromBodyOnly">,
 ): JsonObject[] {
   const resume = operation.stream?.resume;
   const inPath = pathVariables(operation).map((variable) => inPathOf(variable, operation, schemas));
@@ -34,9 +35,10 @@ export function parametersOf(
   });
   const { maskParameter } = operation;
   const inMask = maskParameter && !maskFromBodyOnly ? [maskOf(operation, maskParameter, schemas)] : [];
-  const inHeader = operation.requestHeaders.map(({ name, field }) =>
-    withExamples(parameter(name, "header", field, schemas, {}), CONDITION_EXAMPLES[name]),
-  );
+  const inHeader = operation.requestHeaders.map(({ name, field }) => {
+    const described = parameter(name, "header", field, schemas);
+    return { ...described, schema: { ...(described.schema as JsonObject), examples: CONDITION_EXAMPLES[name] } };
+  });
   const own = operation.requestHeaders.map(({ name }) => name.toLowerCase());
   const inCommon = Object.entries(common).filter(
     ([, { name }]) => !own.includes(name.toLowerCase()) && (!(name in CONDITION_EXAMPLES) || isConditional(operation)),
@@ -46,7 +48,7 @@ export function parametersOf(
     ...inQuery,
     ...inMask,
     ...inHeader,
-    ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas, {}))] : []),
+    ...(resume ? [lastEventId(resume, parameter(LAST_EVENT_ID, "header", resume, schemas))] : []),
     ...inCommon.map(([called]) => refer("parameters", called)),
   ];
 }
@@ -68,7 +70,7 @@ function inPathOf({ name, variable, isWhole }: PathVariable, { route }: Operatio
   if (!variable) return { ...partOfPath(name), description: `Any text: part of the path \`${route}\`.` };
   if (!isWhole)
     return { ...partOfPath(name), description: `Part of \`${jsonPath(variable.field)}\` in the path \`${route}\`.` };
-  const described = parameter(name, "path", lastOf(variable.field), schemas, {});
+  const described = parameter(name, "path", lastOf(variable.field), schemas);
   if (!variable.isMulti) return described;
   const { description } = described as { readonly description?: string };
   return {
@@ -85,11 +87,6 @@ const CONDITION_EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "If-None-Match": ['"2"'],
 };
 
-const withExamples = (described: JsonObject, examples: readonly string[] | undefined): JsonObject => ({
-  ...described,
-  schema: { ...(described.schema as JsonObject), examples },
-});
-
 const NEXT_PAGE =
   'Where to go on: the header `Link` (rel="next") of the page before is the whole address with this parameter in it. ' +
   "A token belongs to the filters and the order that it was made for. Empty means the first page.";
@@ -99,7 +96,7 @@ function parameter(
   location: "path" | "query" | "header",
   field: DescField,
   schemas: Schemas,
-  more: JsonObject,
+  more: JsonObject = {},
 ): JsonObject {
   const { description, ...schema } = schemas.field(field, "parameter");
   const commas = field.scalar === ScalarType.STRING || field.message ? "" : ", also separated by commas";
@@ -107,7 +104,7 @@ function parameter(
   return {
     name,
     in: location,
-    required: location === "path" || schemas.isRequired(field) ? true : undefined,
+    required: location === "path" || schemas.isAsked(field) ? true : undefined,
     description: description === undefined ? undefined : `${description}${repeatable}`,
     schema: isClamped(field) ? unlimited(schema, field, schemas.codec) : schema,
     ...more,
@@ -142,12 +139,6 @@ const ENTITY_TAGS =
 /** Less is taken too, but tools that make up values would see nothing but timeouts. */
 const A_SECOND_OR_MORE = "^0*[1-9]\\d*(\\.\\d+)?$";
 
-interface CommonParameters {
-  readonly requestMs: number;
-  readonly timeoutHeaders?: readonly TimeoutHeader[] | undefined;
-  readonly ignoreUnknown?: boolean | undefined;
-}
-
 const header = (name: string, description: string, schema: JsonObject) => ({
   name,
   in: "header",
@@ -162,8 +153,10 @@ const header = (name: string, description: string, schema: JsonObject) => ({
 export const commonParameters = ({
   requestMs,
   timeoutHeaders = TIMEOUT_HEADERS,
-  ignoreUnknown = false,
-}: CommonParameters): Readonly<Record<string, ReturnType<typeof header>>> => ({
+  ignoreUnknown,
+}: Pick<About, "requestMs" | "timeoutHeaders" | "ignoreUnknown">): Readonly<
+  Record<string, ReturnType<typeof header>>
+> => ({
   IfMatch: header(
     "If-Match",
     "Entity tags of the record that is asked for, or `*`. When its own is not among them, the answer is 412 (RFC 9110, " +

@@ -14,14 +14,15 @@ import { nullable } from "./values.ts";
 const headers = (...names: string[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, refer("headers", name)]));
 
-const ALWAYS = ["X-Request-Id", "API-Version", "X-Content-Type-Options", "Cache-Control", "Vary"];
+/** Those that the transcoder itself sets on every answer. */
+export const ALWAYS = ["X-Request-Id", "API-Version", "X-Content-Type-Options", "Cache-Control", "Vary"];
 
 /** What holds for all responses. */
 export interface Common {
   readonly errorBodies: ErrorBodies;
   /** Whether callers are asked who they are. */
   readonly asksCallers: boolean;
-  /** The names of headers that are on every answer, beside the transcoder's own. */
+  /** The names of headers that are on every answer. */
   readonly headers: readonly string[];
 }
 
@@ -29,29 +30,31 @@ export interface Common {
 export function responsesOf(
   operation: Operation,
   failures: readonly Failure[],
-  {
-    schemas,
-    common,
-    description,
-    links,
-  }: { schemas: Schemas; common: Common; description: string; links: JsonObject | undefined },
+  schemas: Schemas,
+  common: Common,
+  told: { readonly description: string; readonly links: JsonObject | undefined },
 ): JsonObject {
   return {
     [operation.successStatus]: {
-      description,
+      description: told.description,
       headers: {
-        ...headers(...ALWAYS, ...common.headers, ...successHeaders(operation)),
+        ...headers(...common.headers, ...successHeaders(operation)),
         ...listedHeaders(operation, schemas),
       },
       content: contentOf(operation, schemas, common),
-      links,
+      links: told.links,
     },
-    ...(isConditional(operation) ? { 304: notModified(operation, common) } : {}),
+    ...(isConditional(operation) && {
+      304: {
+        description: "The caller holds this representation already.",
+        headers: headers(...common.headers, "ETag", ...additionsOf(operation, 304).headers),
+      },
+    }),
     ...Object.fromEntries(failures.map((failure) => [failure.status, refer("responses", nameIn(operation, failure))])),
   };
 }
 
-const takesKey = ({ requestHeaders }: Pick<Operation, "requestHeaders">): boolean =>
+const takesKey = ({ requestHeaders }: Operation): boolean =>
   requestHeaders.some(({ name }) => name === "Idempotency-Key");
 
 function successHeaders(operation: Operation): string[] {
@@ -107,19 +110,12 @@ function bodyOf({ method, response }: Operation, schemas: Schemas): JsonObject {
 const listName = (method: string, { jsonName }: DescField): string =>
   /^List[A-Z]/.test(method) ? method.slice("List".length) : `${method}${jsonName}`;
 
-const notModified = (operation: Operation, common: Common): JsonObject => ({
-  description: "The caller holds this representation already.",
-  headers: headers(...ALWAYS, ...common.headers, "ETag", ...additionsOf(operation, 304).headers),
-});
-
 /** What only some operations add to an answer of that status: headers, and what its component is called for them. */
-function additionsOf(
-  { updateMask, deprecation, requestHeaders }: Operation,
-  status: number,
-): { headers: string[]; suffix: string } {
+function additionsOf(operation: Operation, status: number): { headers: string[]; suffix: string } {
+  const { updateMask, deprecation } = operation;
   const isType = status === 415;
   // What depends on stored records is bound to the key as well.
-  const isReplayable = (status === 404 || status === 409) && takesKey({ requestHeaders });
+  const isReplayable = (status === 404 || status === 409) && takesKey(operation);
   const takesPatch = isType && updateMask !== undefined;
   const accepts = takesPatch ? ["Accept-Patch"] : ["Accept", "Accept-Post"];
   return {
@@ -156,7 +152,6 @@ function failureResponse({ status, reasons }: Failure, common: Common, more: rea
   return {
     description: reasons.map(({ code, meaning }) => `- \`${code}\`: ${meaning}`).join("\n"),
     headers: headers(
-      ...ALWAYS,
       ...common.headers,
       ...(status === 429 || status === 503 ? ["Retry-After"] : []),
       ...(common.asksCallers && (status === 401 || status === 403) ? ["WWW-Authenticate"] : []),
@@ -170,30 +165,29 @@ function failureResponse({ status, reasons }: Failure, common: Common, more: rea
 export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObject => ({
   "X-Request-Id": required(
     "The request's identifier: the caller's if it sent one that can stand in a log, else the id of its trace.",
-    { type: "string", pattern: REQUEST_ID_PATTERN },
+    { pattern: REQUEST_ID_PATTERN },
     EXAMPLE_ID,
   ),
-  "API-Version": required("The version of this interface.", { type: "string", const: apiVersion }),
+  "API-Version": required("The version of this interface.", { const: apiVersion }),
   "X-Content-Type-Options": required("The answer is what its Content-Type says, whatever it looks like (Fetch, 3.6).", {
-    type: "string",
     const: "nosniff",
   }),
   "Cache-Control": required(
     "`no-cache` on what was read: it may be kept, but not shown again without asking, best with `If-None-Match`. " +
       "`no-store` on answers to writes, on events and on errors (RFC 9111, 5.2.2).",
-    { type: "string", enum: ["no-cache", "no-store"] },
+    { enum: ["no-cache", "no-store"] },
   ),
   Vary: required(
     "What in the request the answer depends on, beside its address (RFC 9110, 12.5.5).",
-    { type: "string", pattern: "^(Origin, )?Accept$" },
+    { pattern: "^(Origin, )?Accept$" },
     "Accept",
   ),
   ETag: required(
     "The record's revision, a strong entity tag. It changes if and only if the record does.",
-    { type: "string", pattern: '^"[!#-~]+"$' },
+    { pattern: '^"[!#-~]+"$' },
     '"1"',
   ),
-  Location: required("Where the record that was created is found.", { type: "string", format: "uri-reference" }),
+  Location: required("Where the record that was created is found.", { format: "uri-reference" }),
   Link: header(
     'Links (RFC 8288): `rel="next"` is the next page of a list, if there is one; `rel="successor-version"` is what to ' +
       "call instead of a deprecated operation.",
@@ -205,10 +199,7 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
     "Fri, 31 Dec 2027 23:59:59 GMT",
   ),
   "Idempotent-Replayed": header("`true` when this is the first answer to the same key, sent again.", { const: "true" }),
-  "X-Accel-Buffering": required("Asks proxies, such as nginx, to pass each event on as it comes.", {
-    type: "string",
-    const: "no",
-  }),
+  "X-Accel-Buffering": required("Asks proxies, such as nginx, to pass each event on as it comes.", { const: "no" }),
   "Retry-After": required(
     "Seconds to wait before the request is sent again (RFC 9110, 10.2.3).",
     { type: "integer", minimum: 0 },
@@ -227,14 +218,13 @@ export const commonHeaders = (apiVersion: string, asksCallers: boolean): JsonObj
   }),
 });
 
-const required = (description: string, schema: JsonObject, example?: string | number): JsonObject => ({
-  description,
-  required: true,
-  schema,
-  example,
-});
-const header = (description: string, rules: JsonObject = {}, example?: string): JsonObject => ({
-  description,
-  schema: { type: "string", ...rules },
-  example,
-});
+const headerOf =
+  (required?: boolean) =>
+  (description: string, rules: JsonObject = {}, example?: string | number): JsonObject => ({
+    description,
+    required,
+    schema: { type: "string", ...rules },
+    example,
+  });
+const required = headerOf(true);
+const header = headerOf();

@@ -1,5 +1,5 @@
 /** From messages and enums to named JSON Schemas (2020-12), those of the document's components. */
-import { type DescEnum, type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { type Codec, enumNames, isOfItems, NULL_VALUE } from "../contract/codec.ts";
@@ -34,10 +34,13 @@ export function createSchemas(
   const inputs = new Set<DescMessage>();
 
   const memberName = ({ name, jsonName }: DescField): string => (codec.originalNames ? name : jsonName);
-  const properties = (desc: DescMessage, schema: (member: DescField) => JsonObject): JsonObject =>
-    Object.fromEntries(membersOf(desc).map((member) => [memberName(member), schema(member)]));
+  const properties = (fields: readonly DescField[], schema: (member: DescField) => JsonObject): JsonObject =>
+    Object.fromEntries(fields.map((member) => [memberName(member), schema(member)]));
   const names = (fields: readonly DescField[]): string[] | undefined =>
     fields.length === 0 ? undefined : fields.map(memberName);
+
+  /** Whether a caller has to send the field. */
+  const isAsked = (desc: DescField): boolean => isRequired(desc, true, files, codec);
 
   /** Whether integers of a field are written as strings. */
   const isLongText = ({ scalar, message: held }: DescField): boolean => {
@@ -69,7 +72,7 @@ export function createSchemas(
       return described(desc, {
         description: choices(desc, memberName) || undefined,
         type: "object",
-        properties: properties(desc, (member) => field(member, direction)),
+        properties: properties(membersOf(desc), (member) => field(member, direction)),
         required: names(required),
         examples: examples[desc.typeName],
       });
@@ -86,7 +89,7 @@ export function createSchemas(
         `A merge patch (RFC 7396) of ${desc.name}: a member that is absent stays as it is, and null removes ` +
         "one where it is allowed.",
       type: "object",
-      properties: properties(desc, (member) =>
+      properties: properties(membersOf(desc), (member) =>
         isClearable(member) || (codec.nullIsUnset && !isNullable(member, codec))
           ? nullable(field(member, "patch"))
           : field(member, "patch"),
@@ -96,13 +99,9 @@ export function createSchemas(
 
   /** The schema of one value of a field, with what the contract says about it. */
   function field(desc: DescField, direction: Direction): JsonObject {
-    const rules = hasOption(desc, fieldRules) ? getOption(desc, fieldRules) : undefined;
     const { description, ...keywords } = behaviorKeywords(desc);
-    const held = container(desc, direction, rules);
-    const mayBeNull =
-      isNullable(desc, codec) &&
-      direction !== "parameter" &&
-      !(direction === "input" && isRequired(desc, true, files, codec));
+    const held = container(desc, direction);
+    const mayBeNull = isNullable(desc, codec) && direction !== "parameter" && !(direction === "input" && isAsked(desc));
     const schema = mayBeNull ? nullable(held) : held;
     const words = [schema.description, description].filter(Boolean).join(" ");
     return described(desc, {
@@ -113,12 +112,13 @@ export function createSchemas(
     });
   }
 
-  function container(desc: DescField, direction: Direction, rules: FieldRules | undefined): JsonObject {
+  function container(desc: DescField, direction: Direction): JsonObject {
     const fitting = isLongText(desc) ? inText : (keywords: JsonObject) => keywords;
-    const own = (isOne(desc) ? fitting : (keywords: JsonObject) => keywords)(ownKeywords(desc, files, codec));
-    if (desc.fieldKind !== "list" && desc.fieldKind !== "map") return merge(value(desc, direction), own);
-    const { items, keys } = rulesWithin(rules);
-    const item = merge(value(desc, direction), items ? fitting(ruleKeywords(items, files)) : {});
+    const own = ownKeywords(desc, files, codec);
+    // A rule narrows what the type allows. Keywords beside $ref count in JSON Schema 2020-12.
+    if (desc.fieldKind !== "list" && desc.fieldKind !== "map") return { ...value(desc, direction), ...fitting(own) };
+    const { items, keys } = rulesWithin(desc);
+    const item = { ...value(desc, direction), ...(items && fitting(ruleKeywords(items, files))) };
     if (desc.fieldKind === "list") return { type: "array", items: item, ...own };
     const names = keys && desc.mapKey === ScalarType.STRING ? ruleKeywords(keys, files) : {};
     const propertyNames = Object.keys(names).length > 0 ? names : undefined;
@@ -151,7 +151,7 @@ export function createSchemas(
 
   /** With the name that "unspecified" has there, unless the rules exclude it. */
   function enumItem(field: DescField, desc: DescEnum): JsonObject {
-    const { items } = rulesWithin(getOption(field, fieldRules));
+    const { items } = rulesWithin(field);
     if (items?.type.case === "enum" && items.type.value.notIn.includes(0)) return enumeration(desc);
     const unspecified = enumNames(desc, true).filter(
       ([, number]) => !enumNames(desc).some(([, other]) => other === number),
@@ -176,17 +176,15 @@ export function createSchemas(
   ): JsonObject =>
     refer(`${desc.name}Patch`, [desc.typeName, "patch", ...fields.map(({ number }) => number)].join("-"), () => ({
       type: "object",
-      properties: Object.fromEntries(
-        fields.map((member) => [memberName(member), field(member, member === resource ? "patch" : "input")]),
-      ),
-      required: names(fields.filter((member) => member !== mask && isRequired(member, true, files, codec))),
+      properties: properties(fields, (member) => field(member, member === resource ? "patch" : "input")),
+      required: names(fields.filter((member) => member !== mask && isAsked(member))),
     }));
 
   /** The schema of an object with these fields as members. */
   const object = (fields: readonly DescField[]): JsonObject => ({
     type: "object",
-    properties: Object.fromEntries(fields.map((member) => [memberName(member), field(member, "input")])),
-    required: names(fields.filter((member) => isRequired(member, true, files, codec))),
+    properties: properties(fields, (member) => field(member, "input")),
+    required: names(fields.filter(isAsked)),
   });
 
   return {
@@ -196,8 +194,7 @@ export function createSchemas(
     wholePatch,
     field,
     object,
-    /** Whether a caller has to send the field. */
-    isRequired: (desc: DescField) => isRequired(desc, true, files, codec),
+    isAsked,
     /** Refers to the schema of an array of what the field lists. */
     list: (name: string, desc: DescField) =>
       refer(name, `${desc.parent.typeName}.${desc.name}`, () => ({ type: "array", items: value(desc, "output") })),
@@ -211,18 +208,13 @@ export function createSchemas(
 const choices = ({ oneofs }: DescMessage, nameOf: (field: DescField) => string): string =>
   oneofs.map(({ fields }) => `At most one of ${fields.map((one) => `\`${nameOf(one)}\``).join(", ")}.`).join(" ");
 
-const isOne = ({ fieldKind }: DescField): boolean => fieldKind !== "list" && fieldKind !== "map";
-
 const membersOf = (desc: DescMessage): DescField[] => desc.fields.filter((field) => headerOf(field) === "");
 
 /** The rules for the items of a list, or for the keys and values of a map. */
-function rulesWithin(rules: FieldRules | undefined): { items?: FieldRules | undefined; keys?: FieldRules | undefined } {
-  const type = rules?.type;
-  if (type?.case === "repeated") return { items: type.value.items };
-  return type?.case === "map" ? { items: type.value.values, keys: type.value.keys } : {};
+function rulesWithin(field: DescField): { items?: FieldRules | undefined; keys?: FieldRules | undefined } {
+  const { type } = getOption(field, fieldRules);
+  if (type.case === "repeated") return { items: type.value.items };
+  return type.case === "map" ? { items: type.value.values, keys: type.value.keys } : {};
 }
-
-/** A rule narrows what the type allows. Keywords beside $ref count in JSON Schema 2020-12. */
-const merge = (schema: JsonObject, rules: JsonObject): JsonObject => ({ ...schema, ...rules });
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
