@@ -15,6 +15,7 @@ import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { CATEGORIES, isTombstone as isDeletedCategory, nameOf as nameOfCategory } from "../services/category/model.ts";
 import { createService } from "../services/create.ts";
 import { INVENTORY, isTombstone as isRetired } from "../services/inventory/model.ts";
+import { storeFailureOf } from "../services/observed-store.ts";
 import { isTombstone as isEndedOrder, ORDERS } from "../services/order/model.ts";
 import { DELETION_GUARDS, isTombstone as isEndedPet, nameOf, PETS } from "../services/pet/model.ts";
 import { createExpiry, withExpiry } from "../services/records/expiry.ts";
@@ -23,7 +24,6 @@ import { withFormats } from "../services/records/format-marks.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import type { Deps, Worker } from "../services/records/module.ts";
 import { RETENTION } from "../services/records/retention.ts";
-import { storeFailureOf } from "../services/records/store-failure.ts";
 import type { DoctorConfig } from "./config.ts";
 
 export type Stores = Readonly<Record<ServiceName, Store>>;

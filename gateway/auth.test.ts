@@ -7,7 +7,7 @@ import { errors } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "./auth.ts";
 import { recordIn, sendRaw, startGateway, testLimits } from "./fixtures/gateway.ts";
-import { limitFailedCredentials } from "./rates/failed-credentials.ts";
+import { limitFailedCredentials } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 /** Who is called "ann" shows "ann". */

@@ -15,7 +15,7 @@ import { reasonOf } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { servicesFor, type WatchedService, watchedServices } from "./events/watched-services.ts";
 import type { countStreams, createRates, createShedding } from "./limits.ts";
-import type { FailedCredentials } from "./rates/failed-credentials.ts";
+import type { FailedCredentials } from "./rates.ts";
 
 export interface Auth {
   /**

@@ -13,7 +13,7 @@ import { authOf } from "./auth.ts";
 import { fakeServices } from "./events/fixtures/watches.ts";
 import { eventTransport } from "./events/watch-events.ts";
 import { startGateway, testLimits } from "./fixtures/gateway.ts";
-import { limitFailedCredentials } from "./rates/failed-credentials.ts";
+import { limitFailedCredentials } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 const clock = Date.now;

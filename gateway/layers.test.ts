@@ -8,7 +8,7 @@ import type { GatewayOptions } from "./app.ts";
 import type { Auth } from "./auth.ts";
 import { cors } from "./cors.ts";
 import { sendRaw, servedInProcess, startGateway } from "./fixtures/gateway.ts";
-import type { RateLimits } from "./rates/rate-limits.ts";
+import type { RateLimits } from "./rates.ts";
 
 const pets = servedInProcess(PetService, { getPet: () => ({ pet: { id: 1n, name: "Rex", etag: '"1"' } }) });
 

@@ -9,12 +9,11 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { errors, reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { START_LIMIT } from "../packages/rpc/admission/limit.ts";
-
 import type { GatewayOptions } from "./app.ts";
 import { cors } from "./cors.ts";
 import { sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { createReadiness, health } from "./health.ts";
-import { createRateLimits } from "./rates/rate-limits.ts";
+import { createRateLimits } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 const { listPets, getPet, createPet, updatePet } = PetService.method;

@@ -9,7 +9,7 @@ import { cors } from "./cors.ts";
 import { docs } from "./docs.ts";
 import { emptyDocument, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
 import { createReadiness, health } from "./health.ts";
-import { createRateLimits } from "./rates/rate-limits.ts";
+import { createRateLimits } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 const ORIGIN = "https://shop.example";

@@ -22,7 +22,7 @@ import {
 } from "connect-transcoder";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { METRICS, type Metrics } from "../processes/metrics.ts";
-import type { RateLimits } from "./rates/rate-limits.ts";
+import type { RateLimits } from "./rates.ts";
 
 declare module "fastify" {
   interface FastifyInstance {

@@ -16,7 +16,7 @@ import { authOf } from "./auth.ts";
 import { createClosing } from "./closing.ts";
 import { cors } from "./cors.ts";
 import { servedAt, servedInProcess, startGateway } from "./fixtures/gateway.ts";
-import { createRateLimits } from "./rates/rate-limits.ts";
+import { createRateLimits } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;

@@ -7,7 +7,7 @@ import { reasonOf } from "#errors";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { Health } from "../packages/rpc/gen/health/v1/health_pb.ts";
 import { startGateway, testLimits } from "./fixtures/gateway.ts";
-import { createRateLimits } from "./rates/rate-limits.ts";
+import { createRateLimits } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 let gateway: Awaited<ReturnType<typeof startGateway>>;

@@ -27,7 +27,7 @@ import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
 import { type Reason, reasonOf, rpcError } from "#errors";
-import { errorOptions } from "./errors.ts";
+import { errorOptions } from "./services.ts";
 
 /** The HTTP request that an RPC came with, and whether its message could be read. */
 export interface Exchange {

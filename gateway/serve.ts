@@ -25,14 +25,12 @@ import { petstoreConsole } from "./console.ts";
 import { cors } from "./cors.ts";
 import { createDeprecatedCalls } from "./deprecated-calls.ts";
 import { docs } from "./docs.ts";
-import { errorOptions } from "./errors.ts";
 import { eventTransport } from "./events/watch-events.ts";
 import { createFaults, type Faults, setFaultsFile } from "./faults.ts";
 import { createReadiness, health } from "./health.ts";
-import { limitFailedCredentials } from "./rates/failed-credentials.ts";
-import { createRateLimits } from "./rates/rate-limits.ts";
+import { createRateLimits, limitFailedCredentials } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { publicServices } from "./services.ts";
+import { errorOptions, publicServices } from "./services.ts";
 
 /** Runs the gateway as a process of its own. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {

@@ -1,5 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
+import type { CatalogueErrors } from "connect-transcoder";
+import { errorSource } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
+import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
@@ -16,3 +19,9 @@ export const publicServices: readonly { readonly name: ServiceName; readonly des
 
 /** The services of the HTTP API: the public ones, and the gateway's own EventService. */
 export const httpServices: readonly DescService[] = [...publicServices.map(({ desc }) => desc), EventService];
+
+/** The petstore's errors as HTTP carries them. */
+export const errorOptions: CatalogueErrors = {
+  catalogue: { reasons: ErrorReasonSchema, domain: errorSource.domain },
+  system: errorSource.system,
+};

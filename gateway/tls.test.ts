@@ -14,7 +14,7 @@ import type { Authority } from "../scripts/certificates.ts";
 import { createClosing } from "./closing.ts";
 import { cors } from "./cors.ts";
 import { recordIn, sendRaw, servedInProcess, startGateway, testLimits } from "./fixtures/gateway.ts";
-import { createRateLimits } from "./rates/rate-limits.ts";
+import { createRateLimits } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
 
 const gate = { wait: Promise.resolve(), entered: () => {} };

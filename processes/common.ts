@@ -9,15 +9,15 @@ import { openTls } from "@petstore/rpc/tls/certificates";
 import { realTime } from "@petstore/runtime/clock";
 import { createLogger } from "@petstore/runtime/log";
 import type { InForce } from "@petstore/runtime/settings";
-import { openTracing } from "@petstore/trace/tracing";
-import { addLogLevel } from "./admin/log-level.ts";
-import { addProfiles } from "./admin/profiles.ts";
+import { ATTR_SERVICE_INSTANCE_ID, ATTR_SERVICE_NAME, ATTR_SERVICE_NAMESPACE } from "@petstore/trace/names";
+import type { TraceConfig } from "@petstore/trace/settings";
+import { openTracing, type TracingConfig } from "@petstore/trace/tracing";
+import { addLogLevel, addProfiles } from "./admin/looks.ts";
 import { openAdmin } from "./admin.ts";
 import type { ProcessConfig } from "./config.ts";
 import { errorSource, errors } from "./errors.ts";
 import { createMetrics } from "./metrics.ts";
 import type { ServiceName } from "./names.ts";
-import { ofInstance } from "./traces.ts";
 
 /** Time and chance. */
 export type Time = typeof realTime;
@@ -79,4 +79,17 @@ export const pathsOverNetwork =
     const transport = createServiceTransport(options);
     stack.defer(() => transport.close());
     return transport;
+  };
+
+/** What the traces of a process say of it. It is called `instance`: as "pet-2" is one of the service "pet". */
+export const ofInstance = (config: TraceConfig | undefined, instance: string): TracingConfig | undefined =>
+  config && {
+    ...config,
+    scope: "petstore",
+    resource: {
+      [ATTR_SERVICE_NAMESPACE]: "petstore",
+      [ATTR_SERVICE_NAME]: instance.replace(/-\d+$/, ""),
+      [ATTR_SERVICE_INSTANCE_ID]: instance,
+      ...config.resource,
+    },
   };

@@ -1,44 +1,38 @@
 /**
- * A store that records how long its operations take, and what of it can't be read. Operations of a recorded trace are spans,
+ * The store as a service has it: it records how long its operations take, and what of it can't be read. Operations of a recorded trace are spans,
  * and each record keeps the trace of the write that made its present revision: so that its event, and whoever finishes what it
  * has left unfinished, can name that trace.
  */
-import type { Counter, Histogram } from "@petstore/metrics/registry";
+
 import type { CallContext } from "@petstore/rpc/call";
+import type { StoreFailure } from "@petstore/rpc/errors";
 import {
   type CallOptions,
   type Collection,
   Corrupt,
   type Decide,
   type Doc,
+  Full,
   type Indexes,
-  put,
+  Overloaded,
   type Schema,
   type Store,
+  Unavailable,
 } from "@petstore/store/port";
 import { toTraceparent } from "@petstore/trace/context";
 import { ATTR_DB_COLLECTION_NAME, ATTR_DB_OPERATION_NAME, ATTR_DB_SYSTEM_NAME } from "@petstore/trace/names";
 import type { Tracing } from "@petstore/trace/tracing";
-import { storeFailureOf } from "./records/store-failure.ts";
+import type { Metrics } from "../processes/metrics.ts";
+import type { Deps } from "./records/module.ts";
+import { storedWith } from "./records/record.ts";
 
-export interface StoreMetrics {
-  /** By system, namespace, collection, operation and type of error. */
-  readonly operations: Histogram<readonly [string, string, string, string, string]>;
-  /** By collection. */
-  readonly corrupt: Counter<readonly [string]>;
-  /** Milliseconds. */
-  readonly now: () => number;
-}
-
-export interface About {
-  readonly system: "mongodb" | "sqlite";
-  readonly namespace: string;
-}
+/** How long a service waits for its store to know whether it is ready, in milliseconds. */
+const PATIENCE_MS = 1_000;
 
 export function observed(
   store: Store,
-  { system, namespace }: About,
-  { operations, corrupt, now }: StoreMetrics,
+  { system, namespace }: { readonly system: "mongodb" | "sqlite"; readonly namespace: string },
+  { operations, corrupt, now }: Pick<Metrics, "operations" | "corrupt" | "now">,
   tracing?: Tracing | undefined,
 ): Store {
   const traceOfCall = (options: CallOptions | undefined) =>
@@ -85,11 +79,7 @@ export function observed(
     const trace = traceOfCall(options);
     if (!trace) return decide;
     const traceparent = toTraceparent(trace);
-    return (doc, rev) => {
-      const decision = decide(doc, rev);
-      if (decision.action === "keep") return decision;
-      return put({ ...decision.doc, trace: { rev, traceparent } }, decision.result);
-    };
+    return storedWith(decide, (_doc, _before, rev) => ({ trace: { rev, traceparent } }));
   }
 
   return {
@@ -112,4 +102,29 @@ export function observed(
     },
     nextId: (sequence, options) => run("nextId", "", options, () => store.nextId(sequence, options), sequence),
   };
+}
+
+/** What a failure of the store is for the callers of a service. Undefined for any other error. */
+export function storeFailureOf(thrown: unknown): StoreFailure | undefined {
+  if (thrown instanceof Overloaded) return "overloaded";
+  if (thrown instanceof Full) return "full";
+  if (thrown instanceof Unavailable) return thrown.inDoubt ? "in doubt" : "unreachable";
+  return thrown instanceof Corrupt ? "corrupt" : undefined;
+}
+
+/**
+ * Whether the store answers in time. Other services are not asked: they call each other in both directions, and would
+ * wait for one another.
+ */
+export async function canServe(
+  store: Pick<Store, "ping">,
+  { clock, sleep }: Pick<Deps, "clock" | "sleep">,
+): Promise<boolean> {
+  const over = new AbortController();
+  const answer = store.ping({ deadline: clock() + PATIENCE_MS }).then(() => true);
+  // The store may wait for a disk that hangs.
+  const late = sleep(PATIENCE_MS, over.signal).then(() => false);
+  return Promise.race([answer, late])
+    .catch(() => false)
+    .finally(() => over.abort());
 }

@@ -21,12 +21,11 @@ import { METRICS } from "../processes/metrics.ts";
 import type { ServiceName } from "../processes/names.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createService } from "./create.ts";
-import { observed } from "./observed-store.ts";
+import { canServe, observed, storeFailureOf } from "./observed-store.ts";
 import { createCensus, showService } from "./records/census.ts";
 import { withFormats } from "./records/format-marks.ts";
 import type { Deps } from "./records/module.ts";
 import { RETENTION } from "./records/retention.ts";
-import { canServe, storeFailureOf } from "./records/store-failure.ts";
 import { addStored } from "./stored.ts";
 
 /** Documents that a worker lists at once. */

@@ -4,8 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Json, type JsonObject, jsonText } from "connect-transcoder";
-import { type Html, html } from "./html.ts";
-import { markdown } from "./markdown.ts";
+import { type Html, html, markdown } from "./html.ts";
 import { type Described, list, members, type Named, row, type Schema, typeOf } from "./schemas.ts";
 import { style } from "./style.ts";
 

@@ -1,7 +1,6 @@
 /** JSON Schemas of the document, in words. */
 import { type Json, jsonText } from "connect-transcoder";
-import { type Html, html } from "./html.ts";
-import { markdown } from "./markdown.ts";
+import { type Html, html, markdown } from "./html.ts";
 
 export type Named<T> = Readonly<Record<string, T>>;
 

@@ -12,8 +12,7 @@ import {
 import { CategoryInternalService, CategoryState } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";
 import { DomainError } from "../records/errors.ts";
 import { accepted } from "../records/idempotency-keys.ts";
-import { readNamedPage } from "../records/named-page.ts";
-import { maxPageSize, type Source } from "../records/page.ts";
+import { maxPageSize, readNamedPage, type Source } from "../records/page.ts";
 import { storedId, storedIds } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import { advanceDeletion } from "./delete-category.ts";

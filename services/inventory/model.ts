@@ -6,9 +6,9 @@ import {
   InventoryItemSchema,
   InventoryUpdateSchema,
 } from "#proto/petstore/inventory/v1/inventory_pb.ts";
-import { members } from "../records/members.ts";
 import {
   FORMAT,
+  members,
   recordSchema,
   statusSchema,
   toEtag,

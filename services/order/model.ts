@@ -4,10 +4,10 @@ import * as s from "@petstore/store/document-schema";
 import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type Order, OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { DomainError } from "../records/errors.ts";
-import { members } from "../records/members.ts";
 import {
   FORMAT,
   idOr,
+  members,
   recordSchema,
   type StoredRecord,
   toEtag,

@@ -14,8 +14,7 @@ import {
 } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { DomainError } from "../records/errors.ts";
 import { type FinishOnRead, finishOnRead } from "../records/finish-on-read.ts";
-import { readNamedPage } from "../records/named-page.ts";
-import { maxPageSize, type Source } from "../records/page.ts";
+import { maxPageSize, readNamedPage, type Source } from "../records/page.ts";
 import { fromPetStatus, storedId, storedIds, toPetStatus } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import { advanceIntent, finishDeletion, isDeletionUnderWay } from "./change-pet.ts";

@@ -3,12 +3,12 @@ import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { namedSchema } from "../records/folded-names.ts";
-import { members } from "../records/members.ts";
 import type { Sagas } from "../records/on-behalf.ts";
 import {
   FORMAT,
   fromPetStatus,
   idOr,
+  members,
   type Status,
   statusSchema,
   toEtag,

@@ -3,13 +3,15 @@
  *
  * An index finds values, not ranges, so time is divided into periods (hours, days) that can be looked up one by one.
  */
+
 import { background, type CallContext } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
-import { type Collection, type Decide, type Doc, type Draft, type Indexes, put } from "@petstore/store/port";
+import type { Collection, Doc, Draft, Indexes } from "@petstore/store/port";
 import type { ListPage } from "./census.ts";
 import type { NameSearch } from "./folded-names.ts";
 import type { Keys } from "./idempotency-keys.ts";
 import type { Deps, ServiceModule, Worker } from "./module.ts";
+import { storedWith } from "./record.ts";
 import type { Age } from "./retention.ts";
 
 /** How far back to look for what expired while no process ran, as a multiple of the age. */
@@ -74,15 +76,8 @@ export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
   isTombstone: (doc: Draft<T>) => boolean,
   expiry: Expiry,
 ): Collection<T, I, V> {
-  const dated = <R>(decide: Decide<T, R>): Decide<T, R> => {
-    const period = expiry.period();
-    return (doc, rev) => {
-      const decision = decide(doc, rev);
-      if (decision.action === "keep") return decision;
-      return put({ ...decision.doc, endedOn: isTombstone(decision.doc) ? period : undefined }, decision.result);
-    };
-  };
-  return { ...collection, update: (id, decide, options) => collection.update(id, dated(decide), options) };
+  const endOf = (doc: Draft<T>) => ({ endedOn: isTombstone(doc) ? expiry.period() : undefined });
+  return { ...collection, update: (id, decide, options) => collection.update(id, storedWith(decide, endOf), options) };
 }
 
 /** A worker that removes tombstones that are old enough. */

@@ -2,6 +2,7 @@
  * Search by name. A visible record carries its name without case, and an index finds those that begin alike. Records that were
  * stored before there was a search get theirs from a worker. Until all have it nothing is searched, for some would be missing.
  */
+
 import { background, type CallContext } from "@petstore/rpc/call";
 import * as s from "@petstore/store/document-schema";
 import {
@@ -19,7 +20,7 @@ import {
 import { foldCase } from "./case-folding.ts";
 import { DomainError } from "./errors.ts";
 import type { Deps, Worker } from "./module.ts";
-import { documentAfter, recordSchema } from "./record.ts";
+import { documentAfter, recordSchema, storedWith } from "./record.ts";
 import { type WalkOptions, walk } from "./walk.ts";
 
 /** A record that can be found by its name. */
@@ -39,14 +40,8 @@ export function withFoldedName<T extends NamedRecord, I extends Indexes<T>, V>(
   collection: Collection<T, I, V>,
   nameOf: NameOf<T>,
 ): Collection<T, I, V> {
-  const folded =
-    <R>(decide: Decide<T, R>): Decide<T, R> =>
-    (doc, rev) => {
-      const decision = decide(doc, rev);
-      if (decision.action === "keep") return decision;
-      return put({ ...decision.doc, foldedName: foldedNameOf(decision.doc, nameOf) }, decision.result);
-    };
-  return { ...collection, update: (id, decide, options) => collection.update(id, folded(decide), options) };
+  const folded = (doc: Draft<T>) => ({ foldedName: foldedNameOf(doc, nameOf) });
+  return { ...collection, update: (id, decide, options) => collection.update(id, storedWith(decide, folded), options) };
 }
 
 const markSchema = s.object({

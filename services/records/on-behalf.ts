@@ -3,8 +3,10 @@
  * itself, a later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at
  * the other services and in the logs.
  */
+
 import type { CallContext } from "@petstore/rpc/call";
-import { type Collection, type Decide, type Doc, type Id, type Indexes, put } from "@petstore/store/port";
+import type { Collection, Decide, Doc, Draft, Id, Indexes } from "@petstore/store/port";
+import { storedWith } from "./record.ts";
 
 interface Saga extends Doc {
   /** Present while a saga is unfinished. */
@@ -20,16 +22,13 @@ export interface Sagas<T extends Saga, I extends Indexes<T>, V> extends Omit<Col
 /** Wraps a collection so that the caller whose write makes a document pending is stored in it until nothing is pending. */
 export function withCaller<T extends Saga, I extends Indexes<T>, V>(collection: Collection<T, I, V>): Sagas<T, I, V> {
   const signed =
-    <R>(decide: Decide<T, R>, { caller }: CallContext): Decide<T, R> =>
-    (doc, rev) => {
-      const decision = decide(doc, rev);
-      if (decision.action === "keep") return decision;
-      const began = doc?.pending ? doc.caller : caller;
-      return put({ ...decision.doc, caller: decision.doc.pending ? began : undefined }, decision.result);
-    };
+    ({ caller }: CallContext) =>
+    ({ pending }: Draft<T>, before: T | undefined) => ({
+      caller: pending && (before?.pending ? before.caller : caller),
+    });
   return {
     ...collection,
-    update: (id, decide, callContext) => collection.update(id, signed(decide, callContext), callContext),
+    update: (id, decide, call) => collection.update(id, storedWith(decide, signed(call)), call),
   };
 }
 

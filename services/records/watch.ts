@@ -12,11 +12,10 @@ import { type Change, type Collection, Expired, SlowConsumer } from "@petstore/s
 import { EventType } from "#proto/petstore/common/v1/watch_pb.ts";
 import { DomainError } from "./errors.ts";
 import type { Deps } from "./module.ts";
-import { nextOrTimeout } from "./next-or-timeout.ts";
 import { boundTo, readAfter, type Source } from "./page.ts";
 import type { StoredRecord } from "./record.ts";
 import { type Place, readResumeToken, writeResumeToken } from "./resume-token.ts";
-import { createSharedTimer } from "./shared-timer.ts";
+import { createSharedTimer, nextOrTimeout } from "./shared-timer.ts";
 
 /** The longest time without a message, in milliseconds. */
 export const HEARTBEAT_MS = 15_000;

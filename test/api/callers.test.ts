@@ -23,9 +23,9 @@ import { rpcEndpoint } from "../../gateway/rpc-endpoint.ts";
 import { publicServices } from "../../gateway/services.ts";
 import { openMemory } from "../../packages/store/memory/memory.ts";
 import { createService } from "../../services/create.ts";
+import { storeFailureOf } from "../../services/observed-store.ts";
 import type { Deps, ServiceModule } from "../../services/records/module.ts";
 import { RETENTION } from "../../services/records/retention.ts";
-import { storeFailureOf } from "../../services/records/store-failure.ts";
 
 const SECRET = "a secret of the processes";
 const USER = "x-test-user";

@@ -162,7 +162,7 @@ export const protections = {
       ),
       trial(
         "more callers than can be remembered",
-        "gateway/rates/rate-limits.test.ts",
+        "gateway/rates.test.ts",
         "of too many callers, those that were silent for longest are forgotten",
       ),
     ],
@@ -682,7 +682,11 @@ export const protections = {
         "services/copies.test.ts",
         "nobody begins a copy who can't prove that they may read the files",
       ),
-      trial("profile upon profile", "processes/admin/profiles.test.ts", "one is taken at a time, and after it another"),
+      trial(
+        "profile upon profile",
+        "processes/admin/looks.profiles.test.ts",
+        "one is taken at a time, and after it another",
+      ),
     ],
   },
   metrics: {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { foldCase } from "./case-folding.ts";
 import type { NamedRecord, NameStart } from "./folded-names.ts";
-import { readNamedPage } from "./named-page.ts";
-import type { Source } from "./page.ts";
+import { readNamedPage, type Source } from "./page.ts";
 import { FORMAT } from "./record.ts";
 
 type Doc = NamedRecord & { readonly colour?: string | undefined };

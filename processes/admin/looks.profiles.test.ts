@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type AdminAnswer, type AdminRoutes, Unusable } from "../admin.ts";
-import { addProfiles } from "./profiles.ts";
+import { addProfiles } from "./looks.ts";
 
 const routes: AdminRoutes = new Map();
 addProfiles(routes);

@@ -1,7 +1,7 @@
 import { readEnvironment } from "@petstore/runtime/environment";
 import { traceConfig, traceSettings } from "@petstore/trace/settings";
 import { expect, test } from "vitest";
-import { ofInstance } from "./traces.ts";
+import { ofInstance } from "./common.ts";
 
 test("a process is described by its name, and by what the variables say instead", () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" };

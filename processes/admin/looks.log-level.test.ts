@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import { type AdminRoutes, Unusable } from "../admin.ts";
-import { addLogLevel } from "./log-level.ts";
+import { addLogLevel } from "./looks.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

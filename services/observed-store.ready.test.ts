@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canServe } from "./store-failure.ts";
+import { canServe } from "./observed-store.ts";
 
 /** A second that passes when the test says so. */
 function second() {
