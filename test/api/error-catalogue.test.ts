@@ -18,7 +18,7 @@ import { InventoryInternalService } from "#proto/petstore/internal/v1/inventory_
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { authOf } from "../../gateway/auth.ts";
 import { recordIn, sendRaw, servedInProcess, startGateway } from "../../gateway/fixtures/gateway.ts";
-import { limitCalls, withCallLimit } from "../../packages/rpc/client/call-limit.ts";
+import { limitCalls, withCallLimit } from "../../packages/rpc/link/client.ts";
 import type { Reason } from "../../services/records/errors.ts";
 import { writeResumeToken } from "../../services/records/resume-token.ts";
 import { dyingAt } from "../faults/crash-at-failpoint.ts";

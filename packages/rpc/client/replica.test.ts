@@ -14,7 +14,7 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { hasIpv6 } from "../fixtures/ipv6.ts";
-import { limitCalls } from "./call-limit.ts";
+import { limitCalls } from "../link/client.ts";
 import { neverRan } from "./failed-call.ts";
 import { createServiceTransport } from "./pipeline.ts";
 import { openReplica } from "./replica.ts";

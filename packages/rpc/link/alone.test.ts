@@ -6,12 +6,11 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { errors } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { limitCalls } from "../client/call-limit.ts";
 import { hello, METHOD, nextTurn, secret } from "../fixtures/linked.ts";
 import { type LinkRequest, LinkRequestSchema, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import { implement } from "../server/handlers.ts";
-import { withLink } from "./client.ts";
+import { limitCalls, withLink } from "./client.ts";
 import { readFrames, toFrame } from "./frames.ts";
 import { createServerCalls } from "./server-calls.ts";
 
@@ -85,10 +84,8 @@ test("at the service, once what arrived with it is read", async () => {
     },
   };
   let answered = 0;
-  const calls = createServerCalls({
-    dispatcher: createDispatcher([implement(CategoryInternalService, handlers)], { deps, secret, errors }),
-    onEnd: () => void answered++,
-  });
+  const dispatcher = createDispatcher([implement(CategoryInternalService, handlers)], { deps, secret, errors });
+  const calls = createServerCalls(dispatcher, () => void answered++);
   const call = (id: number) => ({ id, method: 1, message: new Uint8Array([8, id]), headers: [] });
   calls.take({ methods: [{ number: 1, name: METHOD }], calls: [call(1), call(2)], cancels: [2] } as never);
   expect(begun).toEqual([]);

@@ -6,7 +6,6 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { CategoryInternalService } from "../../../proto/gen/petstore/internal/v1/category_internal_service_pb.ts";
-import { limitCalls } from "../client/call-limit.ts";
 import {
   ask,
   type Client,
@@ -24,8 +23,8 @@ import {
 import { startOnePort } from "../fixtures/one-port.ts";
 import { createDispatcher } from "../server/dispatcher.ts";
 import { implement } from "../server/handlers.ts";
-import { createLinkServer } from "./server.ts";
-import type { LinkLimits } from "./server-stream.ts";
+import { limitCalls } from "./client.ts";
+import { createLinkServer, type LinkLimits } from "./server.ts";
 
 const reason = (call: Promise<unknown>) =>
   call.then(

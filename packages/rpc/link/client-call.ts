@@ -4,7 +4,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import type { Deadline } from "../call.ts";
 import { markRunning } from "../client/failed-call.ts";
 import type { Answer, Header } from "../gen/link/internal/v1/link_service_pb.ts";
-import { type CallHeaders, toError, toHeaders } from "./metadata.ts";
+import { type CallHeaders, toError, toHeaders } from "./frames.ts";
 
 export interface NewCall {
   readonly method: DescMethodUnary;
@@ -19,23 +19,21 @@ export interface NewCall {
 /** A class, because there are thousands of calls, and closures would cost more than the call itself. */
 export class ClientCall {
   readonly made: NewCall;
-  readonly answered: Promise<UnaryResponse>;
   /** Set once the call was sent. Called when its caller then gives it up. */
   onGiveUp: (() => void) | undefined;
   /** Called when a call that was given up is over at the service, with whether it was answered. */
   #over: ((isAnswered: boolean) => void) | undefined;
   #onSettled: (() => void) | undefined;
-  #resolve!: (response: UnaryResponse) => void;
-  #reject!: (error: unknown) => void;
+  readonly #answered = Promise.withResolvers<UnaryResponse>();
 
   constructor(made: NewCall, onSettled: () => void) {
     this.made = made;
     this.#onSettled = onSettled;
-    this.answered = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
     made.signal?.addEventListener("abort", this);
+  }
+
+  get answered(): Promise<UnaryResponse> {
+    return this.#answered.promise;
   }
 
   get isSettled(): boolean {
@@ -66,11 +64,11 @@ export class ClientCall {
   }
 
   fail(error: unknown): void {
-    if (this.#settle()) this.#reject(error);
+    if (this.#settle()) this.#answered.reject(error);
   }
 
   succeed(response: UnaryResponse): void {
-    if (this.#settle()) this.#resolve(response);
+    if (this.#settle()) this.#answered.resolve(response);
   }
 
   answer({ outcome, headers }: Answer): void {

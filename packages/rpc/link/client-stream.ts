@@ -28,20 +28,15 @@ export interface ClientStream {
   send(calls: readonly ClientCall[]): void;
 }
 
-export interface ClientStreamOptions {
-  /** Called when more can be sent. */
-  readonly onReady: () => void;
-  /** Called when the link takes no more calls: the service stops, or the stream is lost. Calls already sent may be answered. */
-  readonly onOver: () => void;
-}
-
 /**
  * Opens a link on a fresh stream. Resolves to undefined if the other side has no links or another version, or does not answer.
- * Rejects if the stream is lost before: no call was sent on it yet, so calls that wait for it certainly never ran.
+ * Rejects if the stream is lost before: no call was sent on it yet, so calls that wait for it certainly never ran. `onReady` is
+ * called when more can be sent, `onOver` when the link takes no more calls: the service stops, or the stream is lost. Calls
+ * already sent may be answered.
  */
 export function openStream(
   stream: ClientHttp2Stream,
-  { onReady, onOver }: ClientStreamOptions,
+  { onReady, onOver }: { readonly onReady: () => void; readonly onOver: () => void },
 ): Promise<ClientStream | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<ClientStream | undefined>();
   /** Calls that were sent and not answered, also those that were given up: the service answers each of them. */

@@ -1,13 +1,14 @@
-/** Sends a client's unary calls to one replica over its link, if there is one. */
+/** Sends a client's unary calls to one replica, as many as may wait at once, over its link, if there is one. */
 import type { ClientHttp2Stream } from "node:http2";
+import { create, type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import type { Clock } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../call.ts";
-import { type CallLimit, enterCall } from "../client/call-limit.ts";
+import { notMade } from "../client/failed-call.ts";
+import type { ErrorCatalogue } from "../errors.ts";
 import { ClientCall } from "./client-call.ts";
 import { type ClientStream, openStream } from "./client-stream.ts";
-import { onceATurn } from "./frames.ts";
-import { fromCallHeaders, toCallHeaders } from "./metadata.ts";
+import { fromCallHeaders, onceATurn, toCallHeaders } from "./frames.ts";
 
 /** Calls of one turn that are sent together without waiting for more. */
 const SENT_AT_ONCE = 32;
@@ -18,7 +19,7 @@ const PLAIN_MS = 60_000;
 /** Interval of the search for calls whose deadline has passed. The service ends them by itself, too. */
 const SWEEP_MS = 20;
 
-export interface LinkOptions {
+interface LinkOptions {
   /** Opens a stream for a link, on the connection of plain RPCs. `isAgain` if there was no link before. */
   readonly connect: (isAgain: boolean) => Promise<ClientHttp2Stream>;
   readonly clock: Clock;
@@ -155,3 +156,43 @@ function sweepDeadlines(clock: Clock): (call: ClientCall) => void {
     timer ??= setInterval(sweep, SWEEP_MS);
   };
 }
+
+/** Most unanswered calls to one service. */
+const MAX_CALLS = 10_000;
+/** Most bytes of their request messages. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Counts a call and its bytes. Returns a function to call when it ends. Throws OVERLOADED beyond the limit. */
+export type CallLimit = (bytes: number) => () => void;
+
+/** Bounds the calls of this process that wait for one service: a slow service must not fill the memory of its callers. */
+export function limitCalls(errors: ErrorCatalogue, maxCalls = MAX_CALLS, maxBytes = MAX_BYTES): CallLimit {
+  let calls = 0;
+  let waiting = 0;
+  return (bytes) => {
+    if (calls >= maxCalls || waiting + bytes > maxBytes)
+      throw notMade(errors, "OVERLOADED", "Too many calls are under way. Try again in a second.");
+    calls++;
+    waiting += bytes;
+    return () => {
+      calls--;
+      waiting -= bytes;
+    };
+  };
+}
+
+/** Counts a call by the size of its request. Returns the encoded request, and `leave` to call when the call ends. */
+function enterCall(limit: CallLimit, { input }: DescMethod, init: MessageInitShape<DescMessage>) {
+  const message = create(input, init);
+  const bytes = toBinary(input, message);
+  return { message, bytes, leave: limit(bytes.length) };
+}
+
+/** Counts the unary calls of a transport towards the limit. */
+export const withCallLimit = (next: Transport, limit: CallLimit): Transport => ({
+  ...next,
+  async unary(method, signal, timeoutMs, headers, input, contextValues) {
+    const { leave } = enterCall(limit, method, input);
+    return next.unary(method, signal, timeoutMs, headers, input, contextValues).finally(leave);
+  },
+});

@@ -1,6 +1,6 @@
 /**
  * What both ends of a link share: the messages as bytes (gRPC's frames, each one byte of flags, four bytes of length, and a
- * message), how much goes into one, and when it is sent.
+ * message), how much goes into one, when it is sent, and how headers and failures stand in it.
  */
 import {
   create,
@@ -10,8 +10,19 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
-import { type AnswerSchema, type CallSchema, LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
+import { REQUEST_ID_HEADER } from "connect-transcoder/request-id";
+import { CALLER_HEADER } from "../call.ts";
+import { fromAny, toAny } from "../errors.ts";
+import {
+  type Answer,
+  type AnswerSchema,
+  type CallSchema,
+  type Failure,
+  LinkService,
+} from "../gen/link/internal/v1/link_service_pb.ts";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import { PREFIX_BYTES } from "../server/message-limit.ts";
 
@@ -141,4 +152,60 @@ export function onceATurn(work: () => void, isAlone: () => boolean = () => false
     if (isAlone()) process.nextTick(run);
     else setImmediate(run);
   };
+}
+
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The headers of a call as fields of the message `Call`: the two that every call has by themselves, the others by name. */
+export interface CallHeaders {
+  readonly requestId: string;
+  readonly caller: string;
+  readonly headers: Field[];
+}
+
+export const toFields = (headers: Headers): Field[] => [...headers].map(([name, value]) => ({ name, value }));
+
+export function toHeaders(fields: readonly Field[]): Headers {
+  const headers = new Headers();
+  for (const { name, value } of fields) headers.append(name, value);
+  return headers;
+}
+
+/** Most callers pass a plain object, and creating Headers from it would cost more than everything done with them. */
+export function toCallHeaders(init: HeadersInit | undefined): CallHeaders {
+  const all = { requestId: "", caller: "", headers: [] as Field[] };
+  if (init === undefined) return all;
+  const add = (name: string, value: string) => {
+    if (name === REQUEST_ID_HEADER) all.requestId = value;
+    else if (name === CALLER_HEADER) all.caller = value;
+    else all.headers.push({ name, value });
+  };
+  if (Object.getPrototypeOf(init) === Object.prototype)
+    for (const name of Object.keys(init)) add(name.toLowerCase(), `${(init as Record<string, string>)[name]}`);
+  else new Headers(init).forEach((value, name) => void add(name, value));
+  return all;
+}
+
+export function fromCallHeaders({ requestId, caller, headers }: CallHeaders): Headers {
+  const all = toHeaders(headers);
+  if (requestId !== "") all.set(REQUEST_ID_HEADER, requestId);
+  if (caller !== "") all.set(CALLER_HEADER, caller);
+  return all;
+}
+
+export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
+
+/** A failure has exactly what a plain RPC has in its trailers. */
+export function failedAnswer(id: number, { code, rawMessage: message, details, metadata }: ConnectError): AnswerInit {
+  const value = { code, message, details: details.map((detail) => toBinary(AnySchema, toAny(detail))) };
+  return { id, outcome: { case: "failure", value }, headers: toFields(metadata) };
+}
+
+export function toError({ code, message, details }: Failure, headers: Answer["headers"]): ConnectError {
+  const error = new ConnectError(message, code, toHeaders(headers));
+  error.details = details.map((bytes) => fromAny(fromBinary(AnySchema, bytes)));
+  return error;
 }

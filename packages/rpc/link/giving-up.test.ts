@@ -5,7 +5,6 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import type { Call } from "../call.ts";
-import { limitCalls } from "../client/call-limit.ts";
 import { openReplica } from "../client/replica.ts";
 import {
   ask,
@@ -21,7 +20,8 @@ import {
   startService,
 } from "../fixtures/linked.ts";
 import { implement } from "../server/handlers.ts";
-import { toError } from "./metadata.ts";
+import { limitCalls } from "./client.ts";
+import { toError } from "./frames.ts";
 
 /** A link on which nothing is answered, and what has arrived on it. */
 async function unanswered() {

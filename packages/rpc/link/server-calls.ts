@@ -1,26 +1,28 @@
 /** The calls of one link at the service. Each passes through the dispatcher, and gets one answer. */
-import { type DescMethodUnary, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type DescMethodUnary, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { AnswerSchema, Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
+import type { Call, LinkRequest } from "../gen/link/internal/v1/link_service_pb.ts";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import type { Dispatcher } from "../server/dispatcher.ts";
 import { noSuchRpc } from "../server/refused-calls.ts";
-import { bytesOfAnswer, LinkViolation, MAX_FRAME_BYTES } from "./frames.ts";
-import { failedAnswer, fromCallHeaders, toFields } from "./metadata.ts";
-
-export type AnswerInit = MessageInitShape<typeof AnswerSchema> & { readonly id: number };
+import {
+  type AnswerInit,
+  bytesOfAnswer,
+  failedAnswer,
+  fromCallHeaders,
+  LinkViolation,
+  MAX_FRAME_BYTES,
+  toFields,
+} from "./frames.ts";
 
 /** Most methods that may have a number on one link. */
 const MAX_METHODS = 1000;
 
-export interface ServerCallsDeps {
-  readonly dispatcher: Dispatcher;
-  /** Called with the answer of each call; with undefined if it can't be sent any more. */
-  readonly onEnd: (answer: AnswerInit | undefined) => void;
-}
-
-/** The process that opened the link has proved to be one of the system's own, so its calls need not prove it again. */
-export function createServerCalls({ dispatcher, onEnd }: ServerCallsDeps) {
+/**
+ * `onEnd` is called with the answer of each call; with undefined if it can't be sent any more. The process that opened the link
+ * has proved to be one of the system's own, so its calls need not prove it again.
+ */
+export function createServerCalls(dispatcher: Dispatcher, onEnd: (answer: AnswerInit | undefined) => void) {
   const methods = new Map<number, DescMethodUnary | undefined>();
   /** By id. Replaced by a new Map whenever it is empty, see `InFlight`. */
   let running = new Map<number, AbortController>();
