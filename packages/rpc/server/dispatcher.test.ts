@@ -7,13 +7,16 @@ import { validate } from "connect-transcoder/validation";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
-import { CategoryService, UpdateCategoryRequestSchema } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
+import {
+  CategoryService,
+  UpdateCategoryRequestSchema,
+} from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { ErrorReasonSchema } from "../../../proto/gen/petstore/common/v1/error_reason_pb.ts";
 import { OrderInternalService } from "../../../proto/gen/petstore/internal/v1/order_internal_service_pb.ts";
 import { UpdateOrderRequestSchema } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import { PetService } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { DomainError } from "../../../services/records/errors.ts";
 import { storeFailureOf } from "../../../services/observed-store.ts";
+import { DomainError } from "../../../services/records/errors.ts";
 import { compileLibrary, serviceOf } from "../../transcoder/fixtures/compile.ts";
 import { CALLER_HEADER, type Call, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import { createErrorTranslation } from "../errors.ts";
