@@ -7,9 +7,10 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type Admission, createShedLog } from "@petstore/rpc/admission/admission";
 import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
 import type { CallerAddress } from "@petstore/rpc/http/hosts";
+import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/http/limits";
 import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/memory";
 import { countAsStream } from "@petstore/rpc/http/requests";
-import { createOpenStreams, defaultStreamLimits, type StreamLimits } from "@petstore/rpc/server/open-streams";
+import { createOpenStreams } from "@petstore/rpc/server/stream-calls";
 import type { Runtime } from "@petstore/runtime/clock";
 import type { Rate, Verdict } from "@petstore/runtime/rate";
 import {

@@ -6,8 +6,7 @@
 import { isIP, isIPv6 } from "node:net";
 import { isLoopback, origin } from "@petstore/rpc/http/address";
 import type { Network } from "@petstore/rpc/http/hosts";
-import { defaultLimits } from "@petstore/rpc/http/limits";
-import { defaultStreamLimits } from "@petstore/rpc/server/open-streams";
+import { defaultLimits, defaultStreamLimits } from "@petstore/rpc/http/limits";
 import {
   ConfigError,
   duration,

@@ -1,9 +1,9 @@
 /** How answers are sent: to requests that no handler sees, before all of a request is there, and until they are over. */
 import { type IncomingMessage, ServerResponse } from "node:http";
-import { constants, Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
+import { constants, Http2ServerResponse } from "node:http2";
 import type { Readable } from "node:stream";
 import { isGone } from "connect-transcoder/http";
-import { connectionOf } from "./connections.ts";
+import { connectionOf, type Request } from "./connections.ts";
 
 /** To a request that no handler sees. */
 export interface PlainAnswer {
@@ -76,8 +76,12 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
   override writeHead(...head: unknown[]): this {
     if (this.#isEarly()) {
       answered.add(this.req);
-      if (lengthOf(this.req) > KEPT_BYTES) this.#announceClose();
-      else this.#hold();
+      if (lengthOf(this.req) > KEPT_BYTES) this.setHeader("connection", "close");
+      else {
+        // An answer that is written whole in one turn, as refusals are, is held until `end` has read the rest; others go out.
+        this.cork();
+        setImmediate(() => this.writableEnded || this.uncork());
+      }
     }
     return super.writeHead(...((this.#saysClose(head) ? this.#closing(head) : head) as [number]));
   }
@@ -118,18 +122,6 @@ export class LingeringResponse<R extends IncomingMessage = IncomingMessage> exte
   #isEarly(): boolean {
     const { complete, destroyed, headers } = this.req;
     return !complete && !destroyed && lengthOf(this.req) > 0 && (this.#isContinued || headers.expect === undefined);
-  }
-
-  /** An answer that is written whole in one turn, as refusals are, is held until `end` has read the rest; others go out. */
-  #hold(): void {
-    this.cork();
-    setImmediate(() => this.writableEnded || this.uncork());
-  }
-
-  #announceClose(): void {
-    this.setHeader("connection", "close");
-    const connection = connectionOf(this.req);
-    if (connection) connection.isLast = true;
   }
 }
 
@@ -181,10 +173,7 @@ function dropRest(request: Readable, done: () => void): void {
  * Sends "100 Continue", for which clients wait that don't want to send a body in vain (RFC 9110, 10.1.1), when the body is
  * first wanted. A request that is refused before gets nothing but the refusal.
  */
-export function continueWhenRead(
-  request: IncomingMessage & { readonly stream?: ServerHttp2Stream },
-  response: ServerResponse,
-): void {
+export function continueWhenRead(request: Request, response: ServerResponse): void {
   const wanted = (event: string | symbol) => {
     if (event !== "data" && event !== "readable") return;
     request.off("newListener", wanted);
@@ -205,11 +194,15 @@ const METHODS: ReadonlySet<string | undefined> = new Set([
 /** A name for each method of few. */
 export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
 
-/** Calls `end` once, when the answer is over: with its status, or `CALLER_LEFT` if it had not begun. */
-export function whenOver(request: IncomingMessage, response: ServerResponse, end: (status: number) => void): void {
-  const over = () => end(response.headersSent ? response.statusCode : CALLER_LEFT);
-  const { stream } = request as { readonly stream?: ServerResponse };
+/** Calls `closed` when the answer of a request is closed. */
+export function whenClosed({ stream }: Request, response: ServerResponse, closed: () => void): void {
   // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
+  (stream ?? response).once("close", closed);
+}
+
+/** Calls `end` once, when the answer is over: with its status, or `CALLER_LEFT` if it had not begun. */
+export function whenOver(request: Request, response: ServerResponse, end: (status: number) => void): void {
+  const over = () => end(response.headersSent ? response.statusCode : CALLER_LEFT);
   if (isGone(response)) over();
-  else (stream ?? response).once("close", over);
+  else whenClosed(request, response, over);
 }

@@ -6,7 +6,12 @@ import { describe, expect, test, vi } from "vitest";
 import { type Connection, createConnections } from "./connections.ts";
 
 function guarded(limits: { connections?: number; connectionsPerAddress?: number | undefined }) {
-  const connections = createConnections({ connections: 100, connectionsPerAddress: undefined, ...limits });
+  const connections = createConnections({
+    connections: 100,
+    connectionsPerAddress: undefined,
+    peerStreams: 1,
+    ...limits,
+  });
   let ports = 1000;
   function connect(remoteAddress = "192.0.2.1") {
     const socket = Object.assign(new EventEmitter(), {

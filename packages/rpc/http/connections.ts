@@ -1,6 +1,6 @@
 /** The connections of a port: how many there may be, and which one gives way to a new one. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2Session, ServerHttp2Session } from "node:http2";
+import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { callerNetwork } from "./hosts.ts";
@@ -31,8 +31,8 @@ export class Connection {
   session: ServerHttp2Session | undefined;
   isClosed = false;
 
-  constructor(socket: Socket, restedAt: number, beginStream: (connection: Connection) => () => void) {
-    this.address = callerNetwork(socket.remoteAddress);
+  constructor(socket: Socket, address: string, restedAt: number, beginStream: (one: Connection) => () => void) {
+    this.address = address;
     this.restedAt = restedAt;
     this.end = () => void socket.destroy();
     this.beginStream = () => {
@@ -43,7 +43,7 @@ export class Connection {
 }
 
 /** A request of HTTP/1.1, or of HTTP/2 by the compatibility API. */
-type Request = IncomingMessage & { readonly stream?: { readonly session?: Http2Session } };
+export type Request = IncomingMessage & { readonly stream?: ServerHttp2Stream };
 
 const connectionsByCarrier = new WeakMap<object, Connection>();
 
@@ -77,7 +77,7 @@ export type Connections = ReturnType<typeof createConnections>;
 
 /** `proves` judges the certificate of a connection with TLS, once. */
 export function createConnections(
-  limits: Pick<OnePortLimits, "connections" | "connectionsPerAddress">,
+  limits: Pick<OnePortLimits, "connections" | "connectionsPerAddress" | "peerStreams">,
   proves: (socket: TLSSocket) => boolean = () => false,
 ) {
   const all = new Map<string, Connection>();
@@ -95,7 +95,7 @@ export function createConnections(
     const same = strangers.get(address) ?? 0;
     if (same >= connectionsPerAddress && !makeRoom((one) => one.address === address)) return false;
     if (all.size - streaming >= limits.connections && !makeRoom(() => true)) return false;
-    const connection = new Connection(socket, ++moments, beginStream);
+    const connection = new Connection(socket, address, ++moments, beginStream);
     const key = endOf(socket);
     all.set(key, connection);
     count(connection, 1);
@@ -131,10 +131,11 @@ export function createConnections(
     else count(connection, -1);
   }
 
-  function trust(connection: Connection): void {
+  function trust(connection: Connection, session?: Http2Session): void {
     if (connection.isPeer) return;
     leave(connection);
     connection.isPeer = true;
+    session?.settings({ maxConcurrentStreams: limits.peerStreams });
   }
 
   /** The connection of a request, which counts as busy until `answered` is called. Undefined if it is closed or serves no more. */
@@ -145,10 +146,11 @@ export function createConnections(
       connection = all.get(endOf(request.socket));
       if (!connection) return undefined;
       connectionsByCarrier.set(carrier, connection);
-      const socket = request.stream?.session?.socket ?? request.socket;
+      const session = request.stream?.session;
+      const socket = session?.socket ?? request.socket;
       if ((socket as TLSSocket).encrypted && proves(socket as TLSSocket)) {
         connection.isProven = true;
-        trust(connection);
+        trust(connection, session);
       }
     }
     if (connection.isLast) return undefined;

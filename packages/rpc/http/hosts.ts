@@ -24,8 +24,7 @@ export type HostCheck = (request: Pick<IncomingMessage, "headers" | "url">) => s
  * then call a server here as its own origin. The browser still sends the page's name as the host.
  *
  * Allows requests whose host is localhost, a name below it, a loopback address or one of these names and addresses, with
- * any port.
- * A request without a host (HTTP/1.0) comes from no web page and is allowed. A malformed host is refused elsewhere.
+ * any port. One without a host (HTTP/1.0) comes from no web page and is allowed. A malformed host is refused elsewhere.
  */
 export function createHostCheck(allowed: readonly string[]): HostCheck {
   const names = new Set(allowed.map((host) => nameIn(hostInUrl(host))));
@@ -116,13 +115,7 @@ function forwardedHops(header: string | undefined): string[] | undefined {
 }
 
 const listedHops = (header: string | readonly string[] | undefined): string[] | undefined =>
-  header === undefined
-    ? undefined
-    : [header]
-        .flat()
-        .join(",")
-        .split(",")
-        .map((hop) => withoutPort(hop.trim()));
+  header === undefined ? undefined : `${header}`.split(",").map((hop) => withoutPort(hop.trim()));
 
 /** The address in `192.0.2.1:4711`, `[2001:db8::1]:4711` or `[2001:db8::1]`. */
 const withoutPort = (hop: string): string =>
@@ -131,10 +124,7 @@ const withoutPort = (hop: string): string =>
 /** Turns an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) into the IPv4 address; returns any other as it is. */
 const plainAddress = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 
-/**
- * An IPv4 address as it is; for IPv6 the /64 network, which is what one customer has, always in the same notation. Empty for
- * a connection that is already closed.
- */
+/** An IPv4 address as it is; for IPv6 the /64 network, always in the same notation. Empty for a connection that is closed. */
 export function callerNetwork(remoteAddress: string | undefined): string {
   const address = plainAddress(remoteAddress ?? "");
   if (!isIPv6(address)) return address;

@@ -1,4 +1,4 @@
-/** What a port allows, and what it allows by default; times in milliseconds. Nothing is loaded for it. */
+/** What a port and its streams are allowed, also by default; times in milliseconds. Nothing is loaded for it. */
 
 export interface OnePortLimits {
   /** Connections at a time, without those of strangers that carry a stream. */
@@ -50,3 +50,13 @@ export const defaultLimits: OnePortLimits = {
   concurrentStreams: 100,
   peerStreams: 1000,
 };
+
+/** Of open streams. They last, so the limits for short calls do not bound them. */
+export interface StreamLimits {
+  /** Streams of one process. */
+  readonly streams: number;
+  /** Streams of one caller. */
+  readonly streamsPerCaller: number;
+}
+
+export const defaultStreamLimits: StreamLimits = { streams: 1_000, streamsPerCaller: 20 };

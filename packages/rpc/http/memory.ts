@@ -19,56 +19,54 @@ export const OPEN_REQUESTS = 10_000;
 /** Bytes of a body exist twice, as received and as used. */
 const COPIES = 2;
 
-interface Hold {
+/** What one request takes of the budget. */
+class Hold {
   readonly budget: Budget;
+  /** Beyond the budget it counts nothing. */
   readonly isRefused: boolean;
-  bytes: number;
+  bytes = 0;
   /** The request is not answered yet, or work is still done for it. */
-  isOpen: boolean;
-  works: number;
-}
+  isOpen = true;
+  works = 0;
 
-interface Budget {
-  readonly maxBytes: number;
-  bytes: number;
-  /** Requests that are open, also those that were refused and whose client does not read that. */
-  open: number;
+  constructor(budget: Budget, bytes: number) {
+    this.budget = budget;
+    budget.open++;
+    this.isRefused = budget.bytes + bytes > budget.maxBytes;
+    if (!this.isRefused) this.add(bytes);
+  }
+  add(bytes: number): void {
+    this.bytes += bytes;
+    this.budget.bytes += bytes;
+  }
+  /** To be called once, when the request is answered. */
+  release(): void {
+    this.budget.open--;
+    this.isOpen = false;
+    this.giveBackIfDone();
+  }
+  giveBackIfDone(): void {
+    if (!this.isOpen && this.works === 0) this.add(-this.bytes);
+  }
 }
 
 // Stored on the request itself: a WeakMap cost a tenth of the time of a refusal, most of it in garbage collection.
 const HOLD: unique symbol = Symbol("hold");
 type Held = object & { [HOLD]?: Hold };
 
-export const createRequestBudget = (maxBytes: number): Budget => ({ maxBytes, bytes: 0, open: 0 });
+/** Counts the requests that are open, too, also those that were refused and whose client does not read that. */
+export const createRequestBudget = (maxBytes: number) => ({ maxBytes, bytes: 0, open: 0 });
+type Budget = ReturnType<typeof createRequestBudget>;
 
 /**
  * Counts a request with the body that it announces, until `release` is called and the work for it is done. Beyond the budget
  * it is refused (`isRefused`), and counts nothing. A body that announces no length counts as it is read (`growRequest`).
  */
-export function holdRequest(budget: Budget, request: IncomingMessage, bodyBytes: number): { release(): void } {
-  budget.open++;
+export function holdRequest(budget: Budget, request: IncomingMessage, bodyBytes: number): Hold {
   const announced = Number(request.headers["content-length"] ?? 0);
-  const bytes = REQUEST_BYTES + COPIES * Math.min(announced, bodyBytes);
-  const isRefused = budget.bytes + bytes > budget.maxBytes;
-  const hold: Hold = { budget, isRefused, bytes: 0, isOpen: true, works: 0 };
-  if (!isRefused) add(hold, bytes);
+  const hold = new Hold(budget, REQUEST_BYTES + COPIES * Math.min(announced, bodyBytes));
   (request as Held)[HOLD] = hold;
-  return {
-    release() {
-      budget.open--;
-      hold.isOpen = false;
-      giveBackIfDone(hold);
-    },
-  };
-}
-
-function add(hold: Hold, bytes: number): void {
-  hold.bytes += bytes;
-  hold.budget.bytes += bytes;
-}
-
-function giveBackIfDone(hold: Hold): void {
-  if (!hold.isOpen && hold.works === 0) add(hold, -hold.bytes);
+  return hold;
 }
 
 /** Whether a request is refused, for there is no memory for its work. */
@@ -79,14 +77,14 @@ export function growRequest(request: object, bytes: number): boolean {
   const hold = (request as Held)[HOLD];
   if (!hold?.isOpen) return true;
   if (hold.budget.bytes + COPIES * bytes > hold.budget.maxBytes) return false;
-  add(hold, COPIES * bytes);
+  hold.add(COPIES * bytes);
   return true;
 }
 
 /** Stops counting a request here, for it is counted elsewhere. */
 export function releaseRequest(request: object): void {
   const hold = (request as Held)[HOLD];
-  if (hold) add(hold, -hold.bytes);
+  hold?.add(-hold.bytes);
 }
 
 /** Counts a request for as long as work is done for it, even after its connection was closed. */
@@ -96,7 +94,7 @@ export function whileWorking(request: object, work: () => void | Promise<void>):
   hold.works++;
   const end = () => {
     hold.works--;
-    giveBackIfDone(hold);
+    hold.giveBackIfDone();
   };
   const done = work();
   if (done instanceof Promise) return done.finally(end);
@@ -107,19 +105,26 @@ export function whileWorking(request: object, work: () => void | Promise<void>):
 const SWEEP_MS = 250;
 
 /** The client of one connection. */
-interface Reader {
+class Reader {
   readonly connection: Connection;
   readonly session: ServerHttp2Session | undefined;
-  readonly open: Set<ServerResponse>;
+  readonly open = new Set<ServerResponse>();
   /** The session's window before these answers, by which it is known how much of them the client has not taken. */
   readonly windowBefore: number;
   /** Bytes that may wait in the connection of answers that were reset, until a ping sent behind them is answered. */
-  left: number;
-  isPinged: boolean;
+  left = 0;
+  isPinged = false;
   /** What was last seen of the bytes that wait and of the session's window, and when that last changed. */
-  bytes: number;
+  bytes = 0;
   window: number | undefined;
   changedAt: number;
+
+  constructor(connection: Connection, session: ServerHttp2Session | undefined, now: number) {
+    this.connection = connection;
+    this.session = session;
+    this.windowBefore = session ? windowOf(session) : 0;
+    this.changedAt = now;
+  }
 }
 
 /**
@@ -130,8 +135,8 @@ interface Reader {
 export function limitUnread(
   { writeMs, waitingBytes }: Pick<OnePortLimits, "writeMs" | "waitingBytes">,
   log?: Pick<Logger, "debug">,
-  clock: Clock = realTime.clock,
 ) {
+  const { clock } = realTime;
   const stalled = `nothing was taken of an answer for ${writeMs} ms`;
   const readers = new Map<Connection, Reader>();
   let timer: NodeJS.Timeout | undefined;
@@ -186,18 +191,7 @@ export function limitUnread(
 
   /** Returns a function to call when the response is closed. */
   return (response: ServerResponse, connection: Connection, session: ServerHttp2Session | undefined): (() => void) => {
-    const changedAt = clock();
-    const reader: Reader = readers.get(connection) ?? {
-      connection,
-      session,
-      open: new Set(),
-      windowBefore: session ? windowOf(session) : 0,
-      left: 0,
-      isPinged: false,
-      bytes: 0,
-      window: undefined,
-      changedAt,
-    };
+    const reader = readers.get(connection) ?? new Reader(connection, session, clock());
     readers.set(connection, reader);
     reader.open.add(response);
     if (!session) whenStalled(response, writeMs, () => end(reader, stalled), clock);

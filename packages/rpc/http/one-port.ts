@@ -13,9 +13,9 @@ import { Server as NetServer, type Socket } from "node:net";
 import { type ServerTls, secureOptions } from "../tls/certificates.ts";
 import { DroppingResponse, LingeringResponse } from "./answers.ts";
 import { type Connections, createConnections } from "./connections.ts";
-import { defaultLimits, type OnePortLimits } from "./limits.ts";
+import type { OnePortLimits } from "./limits.ts";
 import { acceptWaiting } from "./listen.ts";
-import { behindAnswers, plainHttp, refusePlainly } from "./refusals.ts";
+import { behindAnswers, refusePlainly } from "./refusals.ts";
 import { type Handler, type RequestOptions, takeRequests } from "./requests.ts";
 import { watchSession } from "./sessions.ts";
 
@@ -40,9 +40,8 @@ const PREFACE = Buffer.from("PRI");
 const isHttp2 = (head: Buffer): boolean | undefined =>
   head.length < PREFACE.length && PREFACE.indexOf(head) === 0 ? undefined : head.indexOf(PREFACE) === 0;
 
-/** The first byte of a TLS handshake (RFC 8446, 5.1). */
-const HANDSHAKE = 22;
-const isHandshake = (head: Buffer): boolean => head[0] === HANDSHAKE;
+/** By its first byte (RFC 8446, 5.1). */
+const isHandshake = (head: Buffer): boolean => head[0] === 22;
 
 /** Its connections, and whether it closes. */
 type Port = Connections & { isClosing: boolean };
@@ -56,7 +55,7 @@ const ports = new WeakMap<Server, Port>();
  */
 export function createOnePortServer(
   handler: Handler,
-  limits: OnePortLimits = defaultLimits,
+  limits: OnePortLimits,
   { tls, ...options }: OnePortOptions = {},
 ): Server {
   const secured = tls && secureOptions(tls, options.log);
@@ -103,9 +102,11 @@ export function createOnePortServer(
     if (!port.admit(socket)) return void socket.destroy();
     const serveAsBefore = () => http1Listeners.forEach((listen) => void listen.call(server, socket));
     if (secured)
-      return peek(socket, limits.sniffMs, isHandshake, (is) =>
-        is ? serveAsBefore() : void server.emit("clientError", plainHttp(), socket),
-      );
+      return peek(socket, limits.sniffMs, isHandshake, (is) => {
+        if (is) return serveAsBefore();
+        const error = new Error("plain HTTP on a port with TLS");
+        server.emit("clientError", Object.assign(error, { code: "ERR_SSL_HTTP_REQUEST" }), socket); // as Node names it
+      });
     peek(socket, limits.sniffMs, isHttp2, (is) => {
       if (!is) return serveAsBefore();
       // An HTTP/1.1 client that has ended its side still gets its answer; an HTTP/2 connection is over then.
@@ -124,11 +125,11 @@ const ignore = () => {};
  * value, puts the bytes back, and calls `decided` with that value, once. A connection that ends before, or does not get there
  * in `limitMs` milliseconds, is closed.
  */
-function peek<T>(
+function peek(
   socket: Socket,
   limitMs: number,
-  judge: (head: Buffer) => T | undefined,
-  decided: (found: T) => void,
+  judge: (head: Buffer) => boolean | undefined,
+  decided: (is: boolean) => void,
 ): void {
   let head: Buffer = Buffer.alloc(0);
   const drop = () => socket.destroy();

@@ -58,10 +58,6 @@ export function behindAnswers(socket: Socket, refuse: () => void): void {
   } else refuseOnce();
 }
 
-/** Somebody speaks plain HTTP to a port with TLS. Named as Node names it. */
-export const plainHttp = () =>
-  Object.assign(new Error("plain HTTP on a port with TLS"), { code: "ERR_SSL_HTTP_REQUEST" });
-
 const unreadable: Readonly<Record<string, readonly [status: number, why: string]>> = {
   HPE_HEADER_OVERFLOW: [431, "The header fields are too long."],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "The chunk extensions are too long."],

@@ -3,14 +3,13 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Logger } from "@petstore/runtime/log";
 import { NO_PROXY } from "connect-transcoder/http";
-import { continueWhenRead } from "./answers.ts";
-import { type Connections, connectionOf } from "./connections.ts";
+import { continueWhenRead, whenClosed } from "./answers.ts";
+import { type Connections, connectionOf, type Request } from "./connections.ts";
 import { mendHost } from "./hosts.ts";
 import type { OnePortLimits } from "./limits.ts";
 import {
   createRequestBudget,
   holdRequest,
-  isRefused,
   limitUnread,
   OPEN_REQUESTS,
   releaseRequest,
@@ -23,9 +22,6 @@ import { refuseLate } from "./sessions.ts";
  * connection, and never rejects. It reads a body from the request, and not from the stream of it, unless a peer sent it.
  */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
-
-/** Of HTTP/1.1, or of HTTP/2 by the compatibility API. */
-type Request = IncomingMessage & { readonly stream?: ServerHttp2Stream };
 
 export interface RequestOptions {
   /** Whether a request, and so its connection, comes from one of the system's own processes. By default none does. */
@@ -66,15 +62,13 @@ export function takeRequests(
     connection.isLast = !stream && (headers.upgrade ?? headers["http2-settings"]) !== undefined;
     if (connection.isLast) response.setHeader("connection", "close");
     if (!stream && connection.open > PIPELINED_REQUESTS) return void request.destroy();
-    if (!connection.isPeer && knowsPeer(request)) connections.trust(connection);
-    if (connection.isPeer) allowPeer(stream?.session);
+    if (!connection.isPeer && knowsPeer(request)) connections.trust(connection, stream?.session);
     const hold = connection.isPeer ? undefined : holdRequest(budget, request, limits.bodyBytes);
     const taken = follow(response, connection, stream?.session as ServerHttp2Session | undefined);
     if (stream)
       refuseLate(request, stream, limits.requestMs, (error) => void server.emit("clientError", error, stream));
     let giveUp = () => {};
-    // Node does not report the close of a HEAD response over HTTP/2 that its handler has not ended.
-    (stream ?? response).once("close", () => {
+    whenClosed(request, response, () => {
       connections.answered(connection);
       taken();
       hold?.release();
@@ -87,15 +81,8 @@ export function takeRequests(
     const isRead = request.method === "GET" || request.method === "HEAD";
     if (inPieces && isRead) request.resume(); // it has no meaning there (RFC 9110, 9.3.1)
     const isUpload = inPieces && !isRead;
-    if (connection.isPeer || isRefused(request) || (isUpload && !stream)) begin();
+    if (connection.isPeer || hold?.isRefused || (isUpload && !stream)) begin();
     else giveUp = inTurn(isUpload && stream ? readingAhead(request, stream, begin) : begin);
-  }
-
-  const trusted = new WeakSet<object>();
-  function allowPeer(session: ServerHttp2Stream["session"]): void {
-    if (!session || trusted.has(session)) return;
-    trusted.add(session);
-    session.settings({ maxConcurrentStreams: limits.peerStreams });
   }
 
   for (const each of new Set([server, http2])) {
@@ -121,14 +108,12 @@ const ignore = () => {};
 export function countAsStream(request: Request, response: ServerResponse): void {
   releaseRequest(request);
   const end = connectionOf(request)?.beginStream();
-  if (end) (request.stream ?? response).once("close", end);
+  if (end) whenClosed(request, response, end);
 }
-
-type Begin = () => void;
 
 /** One in the queue. It is empty once that was begun or given up. */
 interface Place {
-  begin: Begin | undefined;
+  begin: (() => void) | undefined;
 }
 
 /** So much begins in one turn. */
@@ -139,7 +124,7 @@ const AT_ONCE = 64;
  * connections again; then at most `atOnce` begin in each of its turns, in order. Returns what gives it up: then it never begins,
  * and nothing is kept of it.
  */
-export function createTurns(atOnce = AT_ONCE): (begin: Begin) => () => void {
+export function createTurns(atOnce = AT_ONCE) {
   let isBusy = false;
   // Arrays that last a turn or few. Sets, from which what is given up is deleted, cost a fifth of a read.
   let arriving: Place[] = [];
@@ -153,7 +138,7 @@ export function createTurns(atOnce = AT_ONCE): (begin: Begin) => () => void {
     if (isBusy) setImmediate(take);
   }
 
-  return (begin) => {
+  return (begin: () => void): (() => void) => {
     if (!isBusy) {
       isBusy = true;
       setImmediate(take);

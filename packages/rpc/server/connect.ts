@@ -44,9 +44,6 @@ export function dropEndlessTimeout(header: Headers): void {
 /** Whether the message of a call was decoded: later errors are not about decoding. */
 const decodedKey = createContextKey(false);
 
-/** Codes of Connect's errors about a message that it can't decode. */
-const aboutTheMessage: readonly Code[] = [Code.InvalidArgument, Code.Internal];
-
 /**
  * Changes Connect's error about a message that it could not decode, a server error without a reason: adds the reason
  * VALIDATION_FAILED, and replaces INTERNAL by INVALID_ARGUMENT. Errors with one of the codes `others` get the reason, too.
@@ -56,8 +53,8 @@ export function explainDecoding(
   { rpcError, reasonOf }: ErrorCatalogue,
   others: readonly Code[] = [],
 ): void {
-  if (!(error instanceof ConnectError) || reasonOf(error) || ![...aboutTheMessage, ...others].includes(error.code))
-    return;
+  if (!(error instanceof ConnectError) || reasonOf(error)) return;
+  if (![Code.InvalidArgument, Code.Internal, ...others].includes(error.code)) return; // not about a message
   const { code, rawMessage, details } = rpcError("VALIDATION_FAILED", error.rawMessage);
   Object.assign(error, { code: error.code === Code.Internal ? code : error.code, rawMessage, details });
 }
@@ -100,24 +97,23 @@ export function beforeFailure(context: HandlerContext, see: (error: unknown) => 
  */
 export const sayable = (message: string): string => excerpt(message.toWellFormed(), MAX_ERROR_BYTES);
 
+/** Tells `explainUnreadable` which messages were decoded. */
+export const noteDecoded: Interceptor = (next) => (request) => {
+  request.contextValues.set(decodedKey, true);
+  return next(request);
+};
+
 /**
- * A request gate and an interceptor for a Connect router: unary Connect messages that can't be decoded fail with
+ * To be called in the request gate of a Connect router: unary Connect messages that can't be decoded fail with
  * VALIDATION_FAILED. In gRPC, gRPC-Web and streams the code stays INTERNAL, as in gRPC ("Status codes and their use in gRPC").
  */
-export function explainUnreadable(errors: ErrorCatalogue) {
-  const requestGate = async (context: HandlerContext) => {
-    const { values, protocolName, method } = context;
-    const isUnaryConnect = protocolName === "connect" && method.methodKind === "unary";
-    beforeFailure(context, (error) => {
-      if (isUnaryConnect && !values.get(decodedKey)) explainDecoding(error, errors);
-    });
-    ensureQuery(context, errors);
-  };
-  const interceptor: Interceptor = (next) => (request) => {
-    request.contextValues.set(decodedKey, true);
-    return next(request);
-  };
-  return { requestGate, interceptors: [interceptor] };
+export function explainUnreadable(context: HandlerContext, errors: ErrorCatalogue): void {
+  const { values, protocolName, method } = context;
+  const isUnaryConnect = protocolName === "connect" && method.methodKind === "unary";
+  beforeFailure(context, (error) => {
+    if (isUnaryConnect && !values.get(decodedKey)) explainDecoding(error, errors);
+  });
+  ensureQuery(context, errors);
 }
 
 /**

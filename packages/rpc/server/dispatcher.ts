@@ -14,18 +14,10 @@ import { credentialsIn } from "../auth/credentials.ts";
 import { ANONYMOUS, CALLER_HEADER, type CallEnded, type Principal, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
 import type { ErrorCatalogue, StoreFailureOf } from "../errors.ts";
 import { isProven } from "../http/connections.ts";
+import type { StreamLimits } from "../http/limits.ts";
 import { type Implementation, isServed, isUnary, type Served } from "./handlers.ts";
-import type { StreamLimits } from "./open-streams.ts";
 import { noSuchRpc } from "./refused-calls.ts";
-import {
-  type Caller,
-  type Calls,
-  createRuns,
-  type Entry,
-  type Incoming,
-  methodName,
-  type RequestOrigin,
-} from "./run.ts";
+import { type Caller, type Calls, createRuns, type Entry, type Incoming, methodName } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
 import { traced } from "./traced.ts";
 import { onAbort } from "./until.ts";
@@ -85,11 +77,10 @@ export function createDispatcher(implementations: readonly Implementation[], opt
   }
 
   const expected = digest(secret ?? "");
+  const isSecret = (given: unknown): boolean =>
+    Boolean(secret) && typeof given === "string" && timingSafeEqual(digest(given), expected);
   /** Whether the headers contain the secret of the internal services. */
-  function isTrusted(headers: Headers): boolean {
-    const given = headers.get(SECRET_HEADER);
-    return Boolean(secret) && given !== null && timingSafeEqual(digest(given), expected);
-  }
+  const isTrusted = (headers: Headers): boolean => isSecret(headers.get(SECRET_HEADER));
   const isOwn = ({ isPeer, headers }: Incoming): boolean => isPeer ?? isTrusted(headers);
 
   const admission = createAdmission(deps);
@@ -101,7 +92,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
    * Throws OVERLOADED if there is no room for a call, before its message is read. Calls of the system's own processes are
    * never refused, for they belong to calls that were admitted elsewhere.
    */
-  function shed(method: DescMethod, headers: Headers, isPeer = false, origin?: RequestOrigin): void {
+  function shed(method: DescMethod, headers: Headers, isPeer = false, origin?: Caller["origin"]): void {
     if (!methods.get(methodName(method))?.isSheddable || isPeer || isTrusted(headers)) return;
     if (admission.letIn(method, origin?.network, origin?.response)) return;
     logShed(method);
@@ -143,8 +134,9 @@ export function createDispatcher(implementations: readonly Implementation[], opt
         seen: seenBy(incoming),
       })),
   };
+  // Calls that only tell how the process is would bury the others.
   const isTraced = (method: DescMethod): boolean => !methods.get(methodName(method))?.isDiagnostic;
-  const calls = traced(all, deps.tracing, { isTraced, isOwn });
+  const calls = traced(all, deps.tracing, isTraced, isOwn);
 
   return {
     ...calls,
@@ -157,11 +149,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     heedsProxies: deps.tracing !== undefined,
     isTrusted,
     /** Whether a request comes from one of the system's own processes, by their certificate or by their secret. */
-    knowsPeer(request: IncomingMessage): boolean {
-      if (isProven(request)) return true;
-      const { [SECRET_HEADER]: secret } = request.headers;
-      return typeof secret === "string" && isTrusted(new Headers({ [SECRET_HEADER]: secret }));
-    },
+    knowsPeer: (request: IncomingMessage): boolean => isProven(request) || isSecret(request.headers[SECRET_HEADER]),
     shed,
     admit,
     /** The unary method with the name "package.Service/Method", if there is one. */

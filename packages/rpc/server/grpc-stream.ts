@@ -71,11 +71,6 @@ export function envelopeOf<M extends Message>(message: M, serialize: (message: M
 
 type Encode = (message: Message) => Uint8Array | Promise<Uint8Array>;
 
-interface Opened {
-  readonly messages: AsyncIterable<Message>;
-  readonly encode: Encode;
-}
-
 export function serveGrpcStream(
   method: DescMethodServerStreaming,
   { dispatcher, gate, compressions, maxBytes, giveUp }: GrpcStreamOptions,
@@ -97,7 +92,7 @@ export function serveGrpcStream(
     response: ServerResponse,
     caller: Caller,
     responseHeaders: Headers,
-  ): Promise<Opened> {
+  ): Promise<{ messages: AsyncIterable<Message>; encode: Encode }> {
     const headers = headersOf(request.headers);
     const timeout = parseTimeout(headers.get(headerTimeout), Number.MAX_SAFE_INTEGER);
     const deadline = dispatcher.clock() + (timeout.timeoutMs ?? 0);

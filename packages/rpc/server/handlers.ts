@@ -12,10 +12,7 @@ import type { Call } from "../call.ts";
 
 /** A server-streaming call. It has no request headers, for these are not kept while the stream is open. */
 export interface StreamingCall extends Omit<Call, "headers"> {
-  /**
-   * Aborts when the stream has to end: the caller has gone, its deadline has passed, it is no longer admitted, or the process
-   * stops.
-   */
+  /** Aborts when the stream has to end: its caller has gone, is late or no longer admitted, or the process stops. */
   readonly signal: AbortSignal;
   /**
    * Aborts when the process stops. The stream should then send what its caller needs to continue elsewhere, and end; after
@@ -24,9 +21,7 @@ export interface StreamingCall extends Omit<Call, "headers"> {
   readonly draining: AbortSignal;
 }
 
-/**
- * Handles one RPC, unary or server-streaming. Every error that it throws becomes one of the catalogue.
- */
+/** Handles one RPC, unary or server-streaming. Every error that it throws becomes one of the catalogue. */
 export type Handler<M> =
   M extends DescMethodUnary<infer I, infer O>
     ? (request: MessageShape<I>, call: Call) => Promise<MessageInitShape<O>> | MessageInitShape<O>

@@ -11,7 +11,7 @@ import { secret, startTicker, TickerService, transports, type Watch, watchByHand
 import { Health } from "../gen/health/v1/health_pb.ts";
 import { callerAddress } from "../http/hosts.ts";
 import { REQUEST_BYTES } from "../http/memory.ts";
-import { createOpenStreams } from "./open-streams.ts";
+import { createOpenStreams } from "./stream-calls.ts";
 
 const forever = () => new Promise<never>(() => {});
 const ticking: Watch = async function* () {

@@ -46,16 +46,13 @@ function createAnswers(services: readonly DescService[]) {
   const withImports = (file: DescFile | undefined) => {
     if (file === undefined) return failure(Code.NotFound, "not found");
     const fileDescriptorProto = filesBelow([file]).map((one) => encoded.get(one) as Uint8Array);
-    return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
+    return response("fileDescriptorResponse", { fileDescriptorProto });
   };
 
   return (question: ServerReflectionRequest["messageRequest"]) => {
     switch (question.case) {
       case "listServices":
-        return {
-          case: "listServicesResponse",
-          value: { service: services.map(({ typeName }) => ({ name: typeName })) },
-        } as const;
+        return response("listServicesResponse", { service: services.map(({ typeName }) => ({ name: typeName })) });
       case "fileByFilename":
         return withImports(files.find(({ proto }) => proto.name === question.value));
       case "fileContainingSymbol":
@@ -70,10 +67,7 @@ function createAnswers(services: readonly DescService[]) {
         const extensionNumber = [...types].flatMap((type) =>
           type.kind === "extension" && type.extendee.typeName === extendee.typeName ? type.number : [],
         );
-        return {
-          case: "allExtensionNumbersResponse",
-          value: { baseTypeName: extendee.typeName, extensionNumber },
-        } as const;
+        return response("allExtensionNumbersResponse", { baseTypeName: extendee.typeName, extensionNumber });
       }
       default:
         return failure(Code.InvalidArgument, "message_request is missing");
@@ -81,8 +75,8 @@ function createAnswers(services: readonly DescService[]) {
   };
 }
 
-const failure = (errorCode: Code, errorMessage: string) =>
-  ({ case: "errorResponse", value: { errorCode, errorMessage } }) as const;
+const response = <C extends string, V>(name: C, value: V) => ({ case: name, value }) as const;
+const failure = (errorCode: Code, errorMessage: string) => response("errorResponse", { errorCode, errorMessage });
 
 /** Full names of a type and of what it declares. Values of an enum are its siblings (descriptor.proto, EnumValueDescriptorProto). */
 function namesIn(type: AnyDesc & { readonly typeName: string }): string[] {

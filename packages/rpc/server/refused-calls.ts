@@ -56,9 +56,7 @@ export const NO_SUCH_RPC = "There is no such RPC here.";
 /** UNIMPLEMENTED, with the reason ROUTE_NOT_FOUND. */
 export function noSuchRpc({ rpcError }: ErrorCatalogue): ConnectError {
   const { rawMessage, details } = rpcError("ROUTE_NOT_FOUND", NO_SUCH_RPC);
-  const error = new ConnectError(rawMessage, Code.Unimplemented);
-  error.details = details;
-  return error;
+  return Object.assign(new ConnectError(rawMessage, Code.Unimplemented), { details });
 }
 
 /**
@@ -81,14 +79,11 @@ export interface Refusal {
   readonly answer: PlainAnswer | undefined;
 }
 
-/** Returns undefined for a call that can be read, and then leaves it its type as Connect takes it: without parameters. */
-type JudgeType = (request: Pick<IncomingMessage, "method" | "headers">, query: string) => Refusal | undefined;
-
 /**
  * Judges the content type of each call of an RPC. Connect (2.2) knows no parameters but one charset, and answers what it does
  * not know by a status alone. `notGrpc` is what a caller by gRPC is told where gRPC is not spoken.
  */
-export function judgeTypes({ methodKind }: DescMethod, errors: ErrorCatalogue, notGrpc?: string): JudgeType {
+export function judgeTypes({ methodKind }: DescMethod, errors: ErrorCatalogue, notGrpc?: string) {
   const ofConnect = methodKind === "unary" ? CONNECT : CONNECT_STREAMS;
   const taken = [...ofConnect, ...GRPC_WEB, ...(notGrpc === undefined ? GRPC : [])];
   const known = new Set(taken);
@@ -106,7 +101,8 @@ export function judgeTypes({ methodKind }: DescMethod, errors: ErrorCatalogue, n
     return `Content-Type: this RPC does not take ${excerpt(contentType)}. ${send}`;
   }
 
-  return (request, query) => {
+  /** Returns undefined for a call that can be read, and then leaves it its type as Connect takes it: without parameters. */
+  return (request: Request, query: string): Refusal | undefined => {
     const { method } = request;
     const contentType = request.headers["content-type"];
     if (method === "GET") {

@@ -227,8 +227,6 @@ async function inTime<T>(work: Promise<T>, ms: number, outOfTime: () => RpcError
 
 /** A temporary failure is logged without its stack, and with what caused it. */
 const oneLine = (thrown: unknown): string =>
-  !(thrown instanceof Error)
-    ? `${thrown}`
-    : thrown.cause === undefined
-      ? thrown.message
-      : `${thrown.message}: ${oneLine(thrown.cause)}`;
+  thrown instanceof Error
+    ? thrown.message + (thrown.cause === undefined ? "" : `: ${oneLine(thrown.cause)}`)
+    : `${thrown}`;

@@ -1,7 +1,7 @@
 /** One process's RPC server: gRPC, gRPC-Web and Connect, with health and reflection, on one port. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createConnectRouter, createContextValues, type HandlerContext } from "@connectrpc/connect";
-import type { Compression, UniversalHandler } from "@connectrpc/connect/protocol";
+import { createConnectRouter, createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "@petstore/runtime/log";
 import { splitTarget } from "connect-transcoder/http";
@@ -18,9 +18,16 @@ import { refusing } from "../http/refusals.ts";
 import { countAsStream, type Handler } from "../http/requests.ts";
 import { createLinkServer, type LinkServer } from "../link/server.ts";
 import type { ServerTls } from "../tls/certificates.ts";
-import { dropEndlessTimeout, explainUnreadable, knownFields, limitedCompressions, strictJson } from "./connect.ts";
+import {
+  dropEndlessTimeout,
+  explainUnreadable,
+  knownFields,
+  limitedCompressions,
+  noteDecoded,
+  strictJson,
+} from "./connect.ts";
 import { callerKey, type Dispatcher } from "./dispatcher.ts";
-import { type Gate, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
+import { type Gate, type GrpcStreamOptions, isBinaryGrpc, type ServeStream, serveGrpcStream } from "./grpc-stream.ts";
 import { isServerStreaming } from "./handlers.ts";
 import type { HealthState } from "./health.ts";
 import { limitCall } from "./message-limit.ts";
@@ -59,15 +66,10 @@ export async function startRpcServer(options: RpcServerOptions) {
   const { host, log, dispatcher, health, limits = defaultLimits, tls, allowedHosts } = options;
   const { maxBytes = MAX_MESSAGE_BYTES, addressOf = callerAddress([]) } = options;
   const { errors } = dispatcher;
-  const unreadable = explainUnreadable(errors);
   /** Runs before a message is read, for every RPC: also for reflection and links, which the dispatcher does not serve. */
   const gate: Gate = async (method, headers, caller) => {
     dispatcher.shed(method, headers, caller.isPeer, caller.origin);
     if (dispatcher.asksCallers) caller.principal = await dispatcher.admit(method, headers, caller.isPeer);
-  };
-  const requestGate = async (context: HandlerContext) => {
-    await gate(context.method, context.requestHeader, context.values.get(callerKey));
-    await unreadable.requestGate(context);
   };
   const compressions = limitedCompressions(errors);
   // Connect's limit of timeouts would refuse calls that ask for more: the dispatcher shortens their time instead.
@@ -77,8 +79,11 @@ export async function startRpcServer(options: RpcServerOptions) {
     acceptCompression: compressions,
     binaryOptions: knownFields,
     jsonOptions: strictJson,
-    ...unreadable,
-    requestGate,
+    interceptors: [noteDecoded],
+    async requestGate(context) {
+      await gate(context.method, context.requestHeader, context.values.get(callerKey));
+      explainUnreadable(context, errors);
+    },
   });
   const links = createLinkServer({ dispatcher, log });
   dispatcher.routes(router);
@@ -86,7 +91,7 @@ export async function startRpcServer(options: RpcServerOptions) {
   const stopping = new AbortController();
   serveReflection(router, dispatcher.services, stopping.signal);
 
-  const calls = { gate, compressions, links, log, dispatcher, maxBytes, addressOf };
+  const calls = { gate, compressions, maxBytes, links, log, dispatcher, addressOf };
   const listener = createListener(router.handlers, calls);
   const checkHost = allowedHosts && exceptProbes(createHostCheck(allowedHosts));
   const { knowsPeer } = dispatcher;
@@ -107,22 +112,16 @@ export async function startRpcServer(options: RpcServerOptions) {
   return { url: origin(host, port, tls && "https"), port, close, [Symbol.asyncDispose]: () => close() };
 }
 
-export interface ListenerOptions {
-  /** For streams that are served without Connect's handler. */
-  readonly gate: Gate;
-  readonly compressions: readonly Compression[];
+export interface ListenerOptions extends Omit<GrpcStreamOptions, "giveUp"> {
   readonly links: LinkServer;
   readonly log: Logger;
   readonly dispatcher: Dispatcher;
-  readonly maxBytes: number;
   readonly addressOf: CallerAddress;
 }
 
 /** Routes each request to a link, to a stream in binary gRPC, or to Connect, with what is known of its caller. */
-export function createListener(
-  handlers: readonly UniversalHandler[],
-  { gate, compressions, links, log, dispatcher, maxBytes, addressOf }: ListenerOptions,
-): Handler {
+export function createListener(handlers: readonly UniversalHandler[], options: ListenerOptions): Handler {
+  const { links, log, dispatcher, maxBytes, addressOf } = options;
   const { errors, asksCallers, heedsProxies } = dispatcher;
   const byPath = new Map(
     handlers.map((handler) => [handler.requestPath, { handler, judge: judgeTypes(handler.method, errors) }]),
@@ -142,34 +141,24 @@ export function createListener(
         };
   const streams = new Map<string, ServeStream>();
   for (const { method, requestPath } of handlers)
-    if (isServerStreaming(method))
-      streams.set(requestPath, serveGrpcStream(method, { dispatcher, gate, compressions, maxBytes, giveUp }));
-  const serveByConnect = async (
-    handler: UniversalHandler,
-    caller: Caller,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => {
-    try {
+    if (isServerStreaming(method)) streams.set(requestPath, serveGrpcStream(method, { ...options, giveUp }));
+  const serveByConnect = (handler: UniversalHandler, caller: Caller, ...[request, response]: Parameters<Handler>) => {
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const answer = async () => {
       const values = createContextValues().set(callerKey, caller);
       const call = universalRequestFromNodeRequest(request, response, undefined, values);
       dropEndlessTimeout(call.header);
-      const { promise: ended, resolve } = Promise.withResolvers<void>();
-      handler(limitCall(call, request, handler.method, maxBytes, errors))
-        .then(({ body, ...head }) => {
-          if (!body) resolve();
-          const whole = body && endedBy(call.signal, noting(body, resolve));
-          return universalResponseToNodeResponse({ ...head, ...(whole && { body: whole }) }, response);
-        })
-        .catch((error: unknown) => {
-          giveUp(request, response, error);
-          resolve();
-        });
-      // Some protocols run the RPC while its response is read, so wait for that end. Its client may take longer to read it.
-      await ended;
-    } catch (error) {
+      const { body, ...head } = await handler(limitCall(call, request, handler.method, maxBytes, errors));
+      if (!body) resolve();
+      const whole = body && endedBy(call.signal, noting(body, resolve));
+      await universalResponseToNodeResponse({ ...head, ...(whole && { body: whole }) }, response);
+    };
+    answer().catch((error: unknown) => {
       giveUp(request, response, error);
-    }
+      resolve();
+    });
+    // Some protocols run the RPC while its response is read, so wait for that end. Its client may take longer to read it.
+    return ended;
   };
   const serve: Handler = (request, response) => {
     const link = links.serve(request, response);

@@ -4,9 +4,9 @@ import { Code } from "@connectrpc/connect";
 import { credentialsIn } from "../auth/credentials.ts";
 import { callerName, LONGEST_TIMER_MS, type Principal } from "../call.ts";
 import { RpcError } from "../errors.ts";
+import { defaultStreamLimits, type StreamLimits } from "../http/limits.ts";
 import type { DispatcherOptions } from "./dispatcher.ts";
 import type { Init, StreamHandler } from "./handlers.ts";
-import { createOpenStreams, defaultStreamLimits } from "./open-streams.ts";
 import type { Admitted, Entry, Incoming, IncomingStream, Run, Runs } from "./run.ts";
 import { leave } from "./until.ts";
 
@@ -18,19 +18,23 @@ const DRAIN_MS = 5_000;
 const STOPS = "The process stops. Call again: another one goes on.";
 
 /** An open stream, without what only its beginning needed, because it may last for days. */
-interface OpenStream {
+class OpenStream {
   readonly run: Run;
   /** Its signal tells the handler that nobody wants more messages, or that the process stops. */
-  readonly stopping: AbortController;
+  readonly stopping = new AbortController();
   messages: AsyncIterator<Init> | undefined;
   timer: NodeJS.Timeout | undefined;
   /** Stops counting the stream and rechecking its credentials. */
-  leave: () => void;
+  leave = nothing;
   /** Rejects the promise of the next message. */
-  fail: (error: RpcError) => void;
-  isOver: boolean;
+  fail: (error: RpcError) => void = nothing;
+  isOver = false;
   /** Why it was ended, if neither its caller nor its deadline ended it. */
   why: RpcError | undefined;
+
+  constructor(run: Run) {
+    this.run = run;
+  }
 }
 
 /** Opens a stream, once: `open` is dropped when it was called, so that the request is not kept. */
@@ -96,17 +100,8 @@ export function createStreamCalls(
   ): Promise<OpenStream> {
     const admitted = await admit();
     const run = runs.begin(entry, incoming, admitted, Number.POSITIVE_INFINITY);
-    const stopping = new AbortController();
-    const open: OpenStream = {
-      run,
-      stopping,
-      messages: undefined,
-      timer: undefined,
-      leave: nothing,
-      fail: nothing,
-      isOver: false,
-      why: undefined,
-    };
+    const open = new OpenStream(run);
+    const { stopping } = open;
     open.leave = countStream(entry, incoming, admitted.principal, (refusal) => end(open, refusal));
     if (draining.signal.aborted) stopping.abort();
     incoming.whenGone(() => end(open));
@@ -189,4 +184,34 @@ export function createStreamCalls(
   }
 
   return { stream, drain, count: () => streams.size };
+}
+
+/** Limits the number of open streams. */
+export function createOpenStreams({ streams, streamsPerCaller }: StreamLimits) {
+  const all = new Map<string | undefined, number>();
+  let count = 0;
+  return {
+    count: () => count,
+    /**
+     * Counts one more stream, and returns a function that stops counting it. If the limit is reached, returns a message for the
+     * caller instead. An undefined `caller` is one of the system's own processes, which has counted its own callers.
+     */
+    enter(caller: string | undefined): (() => void) | string {
+      const own = all.get(caller) ?? 0;
+      if (caller !== undefined && own >= streamsPerCaller)
+        return `There are ${own} streams open of this caller, as many as there may be. End one of them first.`;
+      if (count >= streams) return `There are ${count} streams open, as many as there may be. Try again later.`;
+      all.set(caller, own + 1);
+      count++;
+      let isOpen = true;
+      return () => {
+        if (!isOpen) return;
+        isOpen = false;
+        count--;
+        const left = (all.get(caller) ?? 0) - 1;
+        if (left > 0) all.set(caller, left);
+        else all.delete(caller);
+      };
+    },
+  };
 }

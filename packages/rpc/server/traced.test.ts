@@ -169,7 +169,12 @@ test("a stream keeps nothing of its request, however long it lasts", async () =>
     yield {};
     await new Promise(() => {});
   }
-  const calls = traced({ invoke: never, stream } as never, tracing, { isTraced: () => true, isOwn: () => false });
+  const calls = traced(
+    { invoke: never, stream } as never,
+    tracing,
+    () => true,
+    () => false,
+  );
   const begin = () => {
     const request = { $typeName: "request" };
     const incoming = { headers: new Headers(), timeoutMs: undefined, whenGone() {}, responseHeaders: new Headers() };
@@ -190,7 +195,7 @@ test("a stream keeps nothing of its request, however long it lasts", async () =>
 
 test("without traces calls are as they were", () => {
   const [invoke, stream] = [async () => never(), never];
-  const calls = traced({ invoke, stream }, undefined, { isTraced: never, isOwn: never });
+  const calls = traced({ invoke, stream }, undefined, never, never);
   expect(calls.invoke).toBe(invoke);
   expect(calls.stream).toBe(stream);
   const transport = { unary: never, stream: never };

@@ -11,13 +11,6 @@ import {
 import type { Span, Tracing } from "@petstore/trace/tracing";
 import { type Calls, type Incoming, methodName } from "./run.ts";
 
-export interface TracedOptions {
-  /** Calls that only tell how the process is would bury the others. */
-  readonly isTraced: (method: DescMethod) => boolean;
-  /** Whether one of the system's own processes calls. */
-  readonly isOwn: (incoming: Incoming) => boolean;
-}
-
 /** Errors of the server, whatever the caller sent ("Semantic conventions for gRPC", status of server spans). */
 const FAULTS: ReadonlySet<Code> = new Set([
   Code.Unknown,
@@ -28,12 +21,14 @@ const FAULTS: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
+type IsFault = (code: Code) => boolean;
+
 export const spanAttributes = (method: string) => ({
   [ATTR_RPC_SYSTEM_NAME]: RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
   [ATTR_RPC_METHOD]: method,
 });
 
-export function noteFailure(span: Span, thrown: unknown, isFault: (code: Code) => boolean): void {
+export function noteFailure(span: Span, thrown: unknown, isFault: IsFault): void {
   const { code } = ConnectError.from(thrown);
   const name = codeToString(code);
   span.set({ [ATTR_RPC_STATUS_CODE]: name });
@@ -41,23 +36,16 @@ export function noteFailure(span: Span, thrown: unknown, isFault: (code: Code) =
 }
 
 /** The answer of a call; the span ends with it. */
-export async function answered<A>(span: Span, answer: Promise<A>, isFault: (code: Code) => boolean): Promise<A> {
-  try {
-    return await answer;
-  } catch (thrown) {
-    noteFailure(span, thrown, isFault);
-    throw thrown;
-  } finally {
-    span.end();
-  }
-}
+export const answered = <A>(span: Span, answer: Promise<A>, isFault: IsFault): Promise<A> =>
+  answer
+    .catch((thrown) => {
+      noteFailure(span, thrown, isFault);
+      throw thrown;
+    })
+    .finally(() => span.end());
 
 /** The messages of a stream; the span ends with them. It may last for days, so nothing else of its call is kept here. */
-export async function* streamed<T>(
-  span: Span,
-  messages: AsyncIterable<T>,
-  isFault: (code: Code) => boolean,
-): AsyncGenerator<T, void> {
+export async function* streamed<T>(span: Span, messages: AsyncIterable<T>, isFault: IsFault): AsyncGenerator<T, void> {
   try {
     yield* messages;
   } catch (thrown) {
@@ -68,10 +56,12 @@ export async function* streamed<T>(
   }
 }
 
+/** `isOwn`: whether one of the system's own processes calls. */
 export function traced(
   { invoke, stream }: Calls,
   tracing: Tracing | undefined,
-  { isTraced, isOwn }: TracedOptions,
+  isTraced: (method: DescMethod) => boolean,
+  isOwn: (incoming: Incoming) => boolean,
 ): Calls {
   if (!tracing) return { invoke, stream };
 
@@ -83,7 +73,7 @@ export function traced(
     const name = methodName(method);
     return origin && tracing?.start(name, "server", origin, spanAttributes(name));
   }
-  const isFault = (code: Code) => FAULTS.has(code);
+  const isFault: IsFault = (code) => FAULTS.has(code);
   const below = <I extends Incoming>(incoming: I, { context }: Span) => ({ ...incoming, trace: context });
 
   return {

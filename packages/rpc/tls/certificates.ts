@@ -47,13 +47,10 @@ export async function openTls(
   runtime: Pick<Runtime, "log" | "sleep" | "random">,
   stack: AsyncDisposableStack,
 ): Promise<{ tls: ServerTls | undefined; certificates: Watched<Certificates> | undefined }> {
-  const open = (files: CertificateFiles, prefix: string) =>
-    openCertificates(
-      files,
-      `${prefix}TLS_CERT, ${prefix}TLS_KEY${files.ca ? " or INTERNAL_TLS_CA" : ""}`,
-      runtime,
-      stack,
-    );
+  const open = (files: CertificateFiles, prefix: string) => {
+    const asked = `${prefix}TLS_CERT, ${prefix}TLS_KEY${files.ca ? " or INTERNAL_TLS_CA" : ""}`;
+    return openCertificates(files, asked, runtime, stack);
+  };
   return {
     tls: tls && { certificates: await open(tls, ""), peerNames },
     certificates: internalTls && (await open(internalTls, internalTls.cert === tls?.cert ? "" : "INTERNAL_")),
@@ -71,7 +68,10 @@ export async function openCertificates(
   const watched = await watchFiles(paths, {
     name: "certificates",
     parse: ([cert = "", key = "", ca]) => certificatesOf({ cert, key, ca }, files),
-    describe: ({ options }) => describe(`${options.cert}`),
+    describe({ options }) {
+      const { subjectAltName: names, validToDate } = new X509Certificate(`${options.cert}`);
+      return { names, validTo: validToDate.toISOString() };
+    },
     said: {
       again: "the certificate was read again",
       unusable: "the certificate can't be used: the one that was read before stays in use",
@@ -111,11 +111,6 @@ function readable<T>(problem: string, read: () => T): T {
   }
 }
 
-function describe(cert: string): object {
-  const { subjectAltName: names, validToDate } = new X509Certificate(cert);
-  return { names, validTo: validToDate.toISOString() };
-}
-
 /**
  * Whether a certificate has one of the names, as a URI or a DNS name in its subjectAltName (RFC 5280, 4.2.1.6). The CA alone
  * proves nothing, for it may issue other certificates, too. Names are compared literally; a wildcard matches only itself.
@@ -152,12 +147,8 @@ export function secureOptions({ certificates, peerNames = [] }: ServerTls, log?:
     requestCert: certificates.current().options.ca !== undefined,
     rejectUnauthorized: false, // a stranger may present any certificate, or none
   };
-  const logging = (what: string) =>
-    atMostEvery(LOG_EVERY_MS, (problem: string, address: string | undefined, others: number) =>
-      log?.info({ problem, address, others: others || undefined }, what),
-    );
-  const logFailure = logging("a TLS handshake failed");
-  const logStranger = logging("a client's certificate is none of the system's own processes");
+  const logFailure = seldom(log, "a TLS handshake failed");
+  const logStranger = seldom(log, "a client's certificate is none of the system's own processes");
 
   return {
     options,
@@ -190,14 +181,14 @@ function readAsStream(socket: TLSSocket): void {
   if (socket.alpnProtocol !== "h2") socket.on("data", () => {});
 }
 
-/** Calls `say` at most once in `ms` milliseconds. `others` is the number of calls that were left out before. */
-function atMostEvery(ms: number, say: (problem: string, address: string | undefined, others: number) => void) {
+/** Logs a problem at most once in `LOG_EVERY_MS`. `others` is the number of those that were left out before. */
+function seldom(log: Logger | undefined, what: string) {
   let isSilent = false;
   let others = 0;
   return (problem: string, address: string | undefined) => {
     if (isSilent) return void others++;
-    say(problem, address, others);
+    log?.info({ problem, address, others: others || undefined }, what);
     [isSilent, others] = [true, 0];
-    setTimeout(() => (isSilent = false), ms).unref();
+    setTimeout(() => (isSilent = false), LOG_EVERY_MS).unref();
   };
 }
