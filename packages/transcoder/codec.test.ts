@@ -16,7 +16,7 @@ const readMembers = membersReader(Book.fields, EXACT);
 
 function read(text: string, { strict = false } = {}): Message & Record<string, unknown> {
   const message = create(Book);
-  readMembers(parseJson(new TextEncoder().encode(text), 16), message, { strict, jsonNamesOnly: false, depth: 1 });
+  readMembers(message, parseJson(new TextEncoder().encode(text), 16), { strict, jsonNamesOnly: false, depth: 1 });
   return message as Message & Record<string, unknown>;
 }
 

@@ -146,7 +146,6 @@ function verbOf({ pattern }: HttpRule): string {
   return kind;
 }
 
-/** @throws Error when the rule has none */
 const pathOf = ({ pattern }: HttpRule): string =>
   pattern.case === "custom" ? pattern.value.path : (pattern.value ?? "");
 

@@ -24,7 +24,6 @@ export type CodecName = "proto3" | "exact";
 export interface Codec {
   /** Enums go by their names in the contract, or by their numbers; otherwise by short names, and "unspecified" is absent. */
   readonly hasFullEnumNames: boolean;
-  /** Answers write integers of 64 bits as strings. */
   readonly writesLongsAsText: boolean;
   /** Requests may have numbers in strings, bytes in any form of base64, U+0000, and no body where it is the whole message. */
   readonly isLenient: boolean;
@@ -34,7 +33,6 @@ export interface Codec {
   readonly omitUnpopulated: boolean;
   /** Answers name fields as the contract does: `page_size`. */
   readonly originalNames: boolean;
-  /** Answers write enums as numbers. */
   readonly enumNumbers: boolean;
   /** The types that a google.protobuf.Any may hold, and the extensions of proto2. */
   readonly registry: () => Registry;

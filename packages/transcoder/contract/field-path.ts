@@ -16,7 +16,6 @@ export function fieldPath(name: string, message: DescMessage): FieldPath {
   return path as unknown as FieldPath;
 }
 
-/** The field that a path leads to. */
 export const lastOf = (path: FieldPath): DescField => path[path.length - 1] as DescField;
 
 /** As callers know it, such as "book.author.givenName". */

@@ -4,7 +4,6 @@ import type { FieldPath } from "./field-path.ts";
 import type { Stream } from "./stream.ts";
 import type { Template } from "./template.ts";
 
-/** A field that travels as a header. */
 export interface HeaderField {
   /** As annotated, but for those that mean something here: "if-match" is "If-Match". */
   readonly name: string;
@@ -84,7 +83,6 @@ export interface Operation {
   readonly unbound?: true;
 }
 
-/** Whether the answer is a stream of messages. */
 export const streamsAnswers = ({ method: { methodKind } }: Pick<Operation, "method">): boolean =>
   methodKind === "server_streaming" || methodKind === "bidi_streaming";
 

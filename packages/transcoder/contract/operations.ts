@@ -3,6 +3,7 @@ import { create, type DescMethod, type DescService, getOption, hasOption } from 
 import { http } from "../gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";
 import { operationOf } from "./binding.ts";
+import { remembered } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import { shapeOf } from "./shown-path.ts";
 
@@ -23,7 +24,8 @@ export interface SurveyOptions {
   readonly unbound?: boolean | undefined;
 }
 
-const known = { bound: new WeakMap<DescService, Survey>(), all: new WeakMap<DescService, Survey>() };
+const bound = remembered((service: DescService) => readOperations(service, false));
+const all = remembered((service: DescService) => readOperations(service, true));
 
 /**
  * The operations of a service, in the order of its contract. RPCs without an HTTP rule have none.
@@ -37,12 +39,8 @@ export function operationsOf(service: DescService): readonly Operation[] {
 }
 
 /** The operations of a service, and which of its RPCs that should have some have none, with the reason. */
-export function surveyOf(service: DescService, { unbound = false }: SurveyOptions = {}): Survey {
-  const surveys = unbound ? known.all : known.bound;
-  const survey = surveys.get(service) ?? readOperations(service, unbound);
-  surveys.set(service, survey);
-  return survey;
-}
+export const surveyOf = (service: DescService, { unbound }: SurveyOptions = {}): Survey =>
+  unbound ? all(service) : bound(service);
 
 function readOperations(service: DescService, unbound: boolean): Survey {
   const operations: Operation[] = [];
@@ -111,19 +109,14 @@ function told(operations: readonly Operation[]): string {
   return `no request can tell ${all.slice(0, -1).join(", ")} and ${all.at(-1)} apart: give each a path or a verb of its own`;
 }
 
-/** What is served of some services. */
-export interface Selection<S> {
-  /** The services in the order in which they were given, without those that have a conflict. */
-  readonly served: readonly (S & { readonly operations: readonly Operation[] })[];
-  /** Why services and RPCs are left out, a sentence for each. */
-  readonly refusals: readonly string[];
-}
-
-/** Leaves out what can't be served: RPCs whose annotations ask for what there is not, and services that have a conflict. */
+/**
+ * Leaves out what can't be served: RPCs whose annotations ask for what there is not, and services that have a conflict. The
+ * others are in the order in which they were given; `refusals` are a sentence for each that is left out.
+ */
 export function selectServed<S extends { readonly desc: DescService }>(
   services: readonly S[],
   options?: SurveyOptions,
-): Selection<S> {
+) {
   const surveyed = services.map((service) => ({ service, survey: surveyOf(service.desc, options) }));
   const conflicts = conflictsOf(surveyed.flatMap(({ survey }) => survey.operations));
   const inConflict = new Set(conflicts.flatMap(({ operations }) => operations.map(({ service }) => service)));

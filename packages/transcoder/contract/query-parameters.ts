@@ -5,7 +5,6 @@ import { byName, isOutputOnly, remembered } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import { isTextual } from "./well-known.ts";
 
-/** A parameter of a query. */
 export interface QueryParameter {
   readonly path: FieldPath;
   /** The key between the brackets of `labels[color]`, where the field is a map. */

@@ -1,6 +1,6 @@
 /** Paths as documents write them, where a variable is one segment: a variable of several has a name for each wildcard. */
 import { jsonPath } from "./field-path.ts";
-import { isRest, type Segment, type Template } from "./template.ts";
+import { isRest, type Template } from "./template.ts";
 
 /**
  * The names of a template's wildcards, in its order. A variable that is one wildcard goes by the JSON name of its field. Those
@@ -25,24 +25,25 @@ export function wildcardNames({ segments, variables }: Template): string[] {
 }
 
 /** The template with these names, such as "/shelves/{shelf}/books/{book}:lend". */
-export function shownPath({ segments, customVerb }: Template, names: readonly string[]): string {
+export function shownPath(template: Template, names: readonly string[]): string {
   let at = 0;
-  const shown = segments.map((segment) => ("literal" in segment ? encoded(segment.literal) : `{${names[at++]}}`));
-  return `/${shown.join("/")}${customVerb === "" ? "" : `:${encoded(customVerb)}`}`;
+  return written(template, () => `{${names[at++]}}`);
 }
 
 /** What two templates have in common that are one path to a document: it takes no notice of names. */
-export const shownShape = (template: Template): string =>
-  shownPath(
-    template,
-    wildcardNames(template).map(() => ""),
-  );
+export const shownShape = (template: Template): string => written(template, () => "{}");
 
 /** A template whatever its variables are called: two of one shape and verb take the same requests. */
-export const shapeOf = ({ segments, customVerb }: Pick<Template, "segments" | "customVerb">): string =>
-  `/${segments.map(segmentShape).join("/")}${customVerb === "" ? "" : `:${encoded(customVerb)}`}`;
+export const shapeOf = (template: Pick<Template, "segments" | "customVerb">): string =>
+  written(template, (wildcard) => wildcard);
 
-const segmentShape = (segment: Segment): string => ("literal" in segment ? encoded(segment.literal) : segment.wildcard);
+function written(
+  { segments, customVerb }: Pick<Template, "segments" | "customVerb">,
+  shown: (wildcard: string) => string,
+) {
+  const parts = segments.map((segment) => ("literal" in segment ? encoded(segment.literal) : shown(segment.wildcard)));
+  return `/${parts.join("/")}${customVerb === "" ? "" : `:${encoded(customVerb)}`}`;
+}
 
 const encoded = (literal: string): string =>
   encodeURIComponent(literal)

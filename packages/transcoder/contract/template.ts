@@ -19,15 +19,13 @@ export type Segment = { readonly literal: string } | { readonly wildcard: "*" | 
 /** A field that some segments of a path fill. */
 export interface Variable {
   readonly field: FieldPath;
-  /** The position of its first segment. */
   readonly from: number;
-  /** The position behind its last segment. */
+  /** Behind its last segment. */
   readonly to: number;
   /** Whether its template has several segments, or "**". Then slashes are part of its text, and "%2F" stays as it is. */
   readonly isMulti: boolean;
 }
 
-/** A path template, read. */
 export interface Template {
   readonly segments: readonly Segment[];
   /** In the order of the template. */
@@ -114,7 +112,8 @@ const TEXT = /[^/{}:]*/y;
 /** What a path can have in it as it is (RFC 3986, 3.3), and percent-encoded characters. */
 const IS_LITERAL = /^(?:[\w.~!$&'()+,;=@-]|%[\da-f]{2})+$/i;
 
-function decoded(text: string): string | undefined {
+/** Undefined where a percent sign does not begin the encoding of a character. */
+export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

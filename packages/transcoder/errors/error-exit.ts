@@ -58,15 +58,12 @@ export interface ErrorOptions {
 }
 
 /** Compiles the conversion. The request's id is for the message of an error 500. */
-export function createErrorExit({
-  catalogue,
-  system,
-}: ErrorOptions = {}): (thrown: unknown, requestId: string) => Failure {
+export function createErrorExit({ catalogue, system }: ErrorOptions = {}) {
   const statuses = new Map(reasonsOf(catalogue?.reasons).map(({ code, status }) => [code, status]));
   const statusFor = ({ code, status }: HttpError) =>
     (catalogue ? undefined : status) ?? (statuses.get(code) || undefined);
   const somewhere = system === undefined ? "" : ` in ${system}`;
-  return (thrown, requestId) => {
+  return (thrown: unknown, requestId: string): Failure => {
     const said = thrown instanceof UpstreamFailure ? saidBy(thrown, catalogue) : undefined;
     const error = said?.error ?? ownError(thrown);
     const isKnown = statusFor(error) !== undefined;

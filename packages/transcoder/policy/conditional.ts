@@ -12,7 +12,7 @@ export const isConditional = ({ verb, responseHeaders }: Operation): boolean =>
 const ELEMENT = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7E\x80-\xFF]*")[ \t]*)?(,|$)/y;
 
 /** What If-Match or If-None-Match names: tags as they were sent, or anything. */
-export type EntityTags = "*" | ReadonlySet<string>;
+type EntityTags = "*" | ReadonlySet<string>;
 
 /** @throws HttpError INVALID_HEADER when it is neither `*` nor a list of entity tags. */
 export function parseEntityTags(header: string, value: string): EntityTags {
@@ -29,14 +29,8 @@ export function parseEntityTags(header: string, value: string): EntityTags {
   throw fieldError("INVALID_HEADER", header, 'must be * or a list of entity tags such as "3"');
 }
 
-/** What a caller says of the record that it wants to read. */
-export interface Conditions {
-  readonly ifMatch: EntityTags | undefined;
-  readonly ifNoneMatch: EntityTags | undefined;
-}
-
-/** @throws HttpError INVALID_HEADER */
-export function readConditions(headers: IncomingHttpHeaders): Conditions {
+/** What a caller says of the record that it wants to read. @throws HttpError INVALID_HEADER */
+export function readConditions(headers: IncomingHttpHeaders) {
   const read = (header: "If-Match" | "If-None-Match") => {
     const value = headers[header.toLowerCase()];
     return value === undefined ? undefined : parseEntityTags(header, String(value));
@@ -50,7 +44,7 @@ export function readConditions(headers: IncomingHttpHeaders): Conditions {
  *
  * @throws HttpError ETAG_MISMATCH when the record is not one that If-Match names
  */
-export function judgeConditions({ ifMatch, ifNoneMatch }: Conditions, answer: Answer): Answer {
+export function judgeConditions({ ifMatch, ifNoneMatch }: ReturnType<typeof readConditions>, answer: Answer): Answer {
   const { etag = "" } = answer.headers;
   if (ifMatch && ifMatch !== "*" && !matchesStrongly(ifMatch, etag)) {
     const advice = isWeak(etag) ? "It matches no weak tag, as this one is." : weakTagAdvice(ifMatch);

@@ -16,10 +16,7 @@ export interface DeprecationPolicy {
 }
 
 /** The dates that hold. @throws Error when the sunset is before the deprecation. */
-export function effectiveDates(
-  deprecation: Deprecation,
-  policy: DeprecationPolicy,
-): { deprecatedAt: Date; sunsetAt: Date } {
+export function effectiveDates(deprecation: Deprecation, policy: DeprecationPolicy) {
   const deprecatedAt = new Date(policy.deprecatedAt ?? deprecation.deprecatedAt);
   const sunsetAt = new Date(policy.sunsetAt ?? deprecation.sunsetAt);
   if (sunsetAt < deprecatedAt)
@@ -34,10 +31,7 @@ export function deprecationHeaders(operation: Operation, policy: DeprecationPoli
   const { deprecation } = operation;
   if (!deprecation) return undefined;
   const { deprecatedAt, sunsetAt } = effectiveDates(deprecation, policy);
-  const dates = {
-    deprecation: `@${Math.floor(deprecatedAt.getTime() / 1000)}`,
-    sunset: sunsetAt.toUTCString(),
-  };
+  const dates = { deprecation: `@${Math.floor(deprecatedAt.getTime() / 1000)}`, sunset: sunsetAt.toUTCString() };
   const successorOf = successorReader(operation, basePath, codec);
   return (target: string): Record<string, string> => {
     const successor = successorOf(target);
@@ -46,15 +40,11 @@ export function deprecationHeaders(operation: Operation, policy: DeprecationPoli
 }
 
 /** Compiles what to ask for instead of a target of the operation. Undefined where there is nothing, or the path is no id. */
-export function successorReader(
-  operation: Operation,
-  basePath: string,
-  codec: Codec,
-): (target: string) => string | undefined {
+export function successorReader(operation: Operation, basePath: string, codec: Codec) {
   const successor = operation.deprecation?.successor;
   if (!successor) return () => undefined;
   const readPath = pathReader(operation, basePath, codec);
-  return (target) => {
+  return (target: string): string | undefined => {
     const request = create(operation.method.input);
     try {
       readPath(splitTarget(target).path, request);

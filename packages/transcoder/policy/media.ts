@@ -92,7 +92,8 @@ export function bodyTypesOf(
  * @throws HttpError UNSUPPORTED_MEDIA_TYPE
  */
 export function checkContentType(headers: IncomingHttpHeaders, { types, header, isTyped }: BodyTypes): void {
-  const coding = codingsIn(headers["content-encoding"]).find((name) => name !== "identity");
+  const codings = headers["content-encoding"]?.split(",").map((name) => name.trim().toLowerCase());
+  const coding = codings?.find((name) => name !== "" && name !== "identity");
   if (coding !== undefined) throw new HttpError("UNSUPPORTED_MEDIA_TYPE", codingProblem(coding), ACCEPT_ENCODING);
   if (types.length === 0) return;
   const refuse = (message: string) =>
@@ -135,13 +136,6 @@ export const isLines = (contentType = ""): boolean => parseType(contentType)?.es
 
 /** Whether text of this type is in UTF-8, as it is where no charset is named. */
 export const isUtf8 = ({ params }: MIMEType): boolean => /^utf-?8$/i.test(params.get("charset") ?? "utf-8");
-
-/** The content codings that a header lists, in lower case. */
-const codingsIn = (header = ""): readonly string[] =>
-  header
-    .split(",")
-    .map((coding) => coding.trim().toLowerCase())
-    .filter((coding) => coding !== "");
 
 /** Whether a text is the name of a charset, which some take for a coding. */
 export function isCharset(text: string): boolean {

@@ -10,36 +10,17 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import type { Codec } from "../contract/codec.ts";
 import { assignAt, type FieldPath, heldBy, heldIn, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
 import { byName, remembered } from "../contract/fields.ts";
 import { type Body, isMerged, type Operation, patchedField, takesBytes } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { SchemaError } from "../errors/violations.ts";
 import { type Assign, assigner, isUsed, membersReader, messageReader } from "./decode.ts";
+import type { InputOptions, ReadPart } from "./input.ts";
 import { type JsonObject, type JsonValue, parseJson } from "./json.ts";
 
-/** How the body of an operation is read. */
-export interface BodyOptions {
-  /** Nesting of JSON; the outermost value counts as 1. */
-  readonly maxDepth: number;
-  readonly jsonNamesOnly?: boolean | undefined;
-  readonly codec: Codec;
-  /** Fields that the path fills are unknown in a body that is the whole request. By default it may repeat their values. */
-  readonly pathFieldsFromPathOnly?: boolean | undefined;
-}
-
-interface WithBody {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Uint8Array | undefined;
-  readonly strict: boolean;
-}
-
 /** Compiles the reader of an operation's body. @throws HttpError */
-export function bodyFieldsReader(
-  operation: Operation,
-  options: BodyOptions,
-): (incoming: WithBody, message: Message) => void {
+export function bodyFieldsReader(operation: Operation, options: InputOptions): ReadPart {
   const { body } = operation;
   const { maxDepth, jsonNamesOnly = false } = options;
   if (!body) return () => {};
@@ -67,7 +48,7 @@ export function bodyFieldsReader(
 const EMPTY = new Uint8Array();
 
 /** A body may leave out a field that the path fills, or repeat its value. */
-function besidePath(operation: Operation, body: Body, options: BodyOptions): Assign {
+function besidePath(operation: Operation, body: Body, options: InputOptions): Assign {
   const inBody = operation.params.filter((path) =>
     body.kind === "all" ? path.length > 1 || !options.pathFieldsFromPathOnly : path[0] === body.field,
   );
@@ -112,58 +93,48 @@ function differs(message: Message, path: FieldPath, value: unknown): boolean {
   return !equals(field.parent, one, other);
 }
 
-function bodyAssigner(operation: Operation, body: Body, { codec, jsonNamesOnly = false }: BodyOptions): Assign {
+function bodyAssigner(operation: Operation, body: Body, options: InputOptions): Assign {
   const { updateMask, record, method } = operation;
+  const { codec, jsonNamesOnly = false } = options;
   const resource = patchedField(body);
   if (updateMask && resource) {
-    const fillMask = maskFiller(operation, resource, jsonNamesOnly);
-    return body.kind === "field"
-      ? resourceAssigner(operation, resource, codec, fillMask)
-      : wholeAssigner(operation, body.fields, resource, codec, fillMask);
+    const fillMask = maskFiller(operation, updateMask, resource, jsonNamesOnly);
+    if (body.kind === "field")
+      return resourceAssigner(resource, membersReader(resource.message.fields, codec, record), fillMask);
+    return requestAssigner(updateMask, resource, membersReader(body.fields, codec, record), fillMask);
   }
   if (body.kind === "field") return assigner(body.field, codec, record);
-  if (hasCustomJsonRepresentation(method.input)) {
-    const readWhole = messageReader(method.input, codec);
-    return (message, json, handling) => Object.assign(message, readWhole(json, handling));
-  }
-  const readAll = membersReader(body.fields, codec, record);
-  return (message, json, handling) => readAll(json, message, handling);
+  if (!hasCustomJsonRepresentation(method.input)) return membersReader(body.fields, codec, record);
+  const readWhole = messageReader(method.input, codec);
+  return (message, json, handling) => Object.assign(message, readWhole(json, handling));
 }
 
 type FillMask = (message: Message, patch: JsonValue) => void;
 type Resource = NonNullable<ReturnType<typeof patchedField>>;
 
 /** The body is a patch of the resource. */
-function resourceAssigner({ record }: Operation, resource: Resource, codec: Codec, fillMask: FillMask): Assign {
-  const read = membersReader(resource.message.fields, codec, record);
-  return (message, json, handling) => {
+const resourceAssigner =
+  (resource: Resource, readMembers: Assign, fillMask: FillMask): Assign =>
+  (message, json, handling) => {
     const other = keptOut(message, [resource]);
     if (other) throw new SchemaError("must not be given together with another field of its oneof");
     const value = create(resource.message);
-    read(json, value, { ...handling, isPatch: true, depth: 2 });
+    readMembers(value, json, { ...handling, isPatch: true, depth: 2 });
     assignAt(message, [resource], value);
     fillMask(message, json);
   };
-}
 
 /** The body is the whole request, with a patch of the resource in it. */
-function wholeAssigner(
-  { updateMask, record }: Operation,
-  fields: Extract<Body, { kind: "all" }>["fields"],
-  resource: Resource,
-  codec: Codec,
-  fillMask: FillMask,
-): Assign {
-  const read = membersReader(fields, codec, record);
-  return (message, json, handling) => {
-    const inQuery = updateMask && heldIn(message, updateMask);
-    read(json, message, { ...handling, isPatch: true });
-    if (updateMask && inQuery) assignAt(message, [updateMask], inQuery);
+const requestAssigner =
+  (updateMask: DescField, resource: Resource, readMembers: Assign, fillMask: FillMask): Assign =>
+  (message, json, handling) => {
+    const inQuery = heldIn(message, updateMask);
+    readMembers(message, json, { ...handling, isPatch: true });
+    if (inQuery) assignAt(message, [updateMask], inQuery);
     const members = json as ReadonlyMap<string, JsonValue>;
     // Without the resource, or with null for it, nothing is named.
     fillMask(message, members.get(resource.jsonName) ?? members.get(resource.name) ?? new Map());
   };
-}
 
 /** A mask with more paths is not made: with many of them deep in a message, it could be far larger than the patch. */
 const MOST_PATHS = 1000;
@@ -173,22 +144,22 @@ const MOST_PATHS = 1000;
  *
  * @throws SchemaError when the patch changes nothing, or too much
  */
-export function maskFiller(
-  { updateMask, acceptsEmptyMask, params }: Operation,
-  root: DescField,
+function maskFiller(
+  { acceptsEmptyMask, params }: Operation,
+  updateMask: DescField,
+  resource: Resource,
   jsonNamesOnly: boolean,
-) {
-  const { message: desc } = root;
-  if (!updateMask || !desc) return () => {};
+): FillMask {
+  const { message: desc } = resource;
   // The path says which resource it is, and that does not change.
   const fixed = params
-    .filter(([first]) => first === root)
+    .filter(([first]) => first === resource)
     .map(([, ...within]) => within.map(({ name }) => name).join("."));
   const pathsIn = pathsReader(jsonNamesOnly);
   const names = desc.fields
     .filter((field) => isUsed(field) && !fixed.includes(field.name))
     .map(({ jsonName }) => jsonName);
-  return (message: Message, patch: JsonValue): void => {
+  return (message, patch) => {
     if (isFieldSet(message, updateMask) || !(patch instanceof Map)) return;
     const paths = pathsIn(patch, desc).filter((path) => !fixed.includes(path));
     if (paths.length === 0 && !acceptsEmptyMask)
@@ -219,18 +190,13 @@ function pathsReader(jsonNamesOnly: boolean) {
   };
 }
 
-/** Fills the message of a request with a body, or with a part of one. */
-export type ReadBytes = (message: Message, headers: IncomingHttpHeaders, data: Uint8Array) => void;
-
-/** The type is what the request names, and empty where it names none. */
-export function bytesReader(body: Body): ReadBytes {
-  if (body.kind === "all")
-    return (message, headers, data) => void Object.assign(message, { contentType: typeIn(headers), data });
-  const { field } = body;
-  const desc = field.message;
-  if (!desc) throw new Error(`${field.name} is no message`);
-  return (message, headers, data) =>
-    assignAt(message, [field], create(desc, { contentType: typeIn(headers), data } as never));
-}
-
-const typeIn = (headers: IncomingHttpHeaders): string => headers["content-type"] ?? "";
+/**
+ * Compiles what fills the message of a request with a body of bytes, or with a part of one. The type is what the request names,
+ * and empty where it names none.
+ */
+export const bytesReader =
+  (body: Body) =>
+  (message: Message, { "content-type": contentType = "" }: IncomingHttpHeaders, data: Uint8Array): void => {
+    if (body.kind === "all") Object.assign(message, { contentType, data });
+    else assignAt(message, [body.field], create(body.field.message as DescMessage, { contentType, data } as never));
+  };

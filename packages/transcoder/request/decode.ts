@@ -2,7 +2,7 @@
 import { create, type DescField, type DescMessage, type Message, setExtension } from "@bufbuild/protobuf";
 import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Codec, isOfItems, MOST_NESTED, NULL_VALUE } from "../contract/codec.ts";
-import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { byName, headerOf, isClearable, isOutputOnly, remembered } from "../contract/fields.ts";
 import { hasTextForm, isUnwrapped, messageFromText } from "../contract/well-known.ts";
 import { excerpt } from "../errors/http-error.ts";
 import { givenAs, SchemaError, tooDeep, under } from "../errors/violations.ts";
@@ -24,13 +24,6 @@ export interface Handling {
 
 type Read = (value: JsonValue, handling: Handling) => unknown;
 
-/**
- * Reads the members of an object into a message.
- *
- * @throws SchemaError
- */
-export type ReadMembers = (value: JsonValue, target: Message, handling: Handling) => void;
-
 /** Whether a field is read from a member. */
 export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !isOutputOnly(field);
 
@@ -38,14 +31,14 @@ export const isUsed = (field: DescField): boolean => headerOf(field) === "" && !
  * Compiles the reader of an object whose members are these fields. Those that travel as headers are no members. `output` is
  * the record that callers get in answers. They may send it back: members that only it has are ignored.
  */
-export function membersReader(fields: readonly DescField[], codec: Codec, output?: DescMessage): ReadMembers {
+export function membersReader(fields: readonly DescField[], codec: Codec, output?: DescMessage): Assign {
   const known = byName([...(output?.fields ?? []), ...fields].filter((field) => headerOf(field) === ""));
   const outputOf = ({ jsonName }: DescField) => output?.fields.find((field) => field.jsonName === jsonName)?.message;
   const assigns = new Map(
     fields.filter(isUsed).map((field) => [field, assigner(field, codec, outputOf(field))] as const),
   );
   const assignExtension = extensionAssigner(fields[0]?.parent, codec);
-  return (value, target, handling) => {
+  return (target, value, handling) => {
     const object = objectOf(value);
     for (const [name, item] of object) {
       const field = known.get(name);
@@ -73,6 +66,7 @@ const isUnset = ({ fieldKind, message, enum: desc }: DescField, { nullIsUnset }:
 
 const VALUE = ValueSchema.typeName;
 
+/** Reads a value into a message. @throws SchemaError */
 export type Assign = (target: Message, value: JsonValue, handling: Handling) => void;
 
 /** Compiles the reader of one field's value into a message; see `membersReader` for `output`. */
@@ -175,25 +169,21 @@ function valueReader(field: DescField, codec: Codec, output: DescMessage | undef
 }
 
 /** By the codec, the message that is read, then by the one that is shown. */
-const compiled = new WeakMap<Codec, WeakMap<DescMessage, WeakMap<DescMessage, Read>>>();
+const readers = remembered((codec: Codec) =>
+  remembered((desc: DescMessage) =>
+    remembered((output: DescMessage) => wellKnownReader(desc, codec) ?? ownReader(desc, codec, output)),
+  ),
+);
 
 /** Compiles the reader of a message by itself, be it of a well-known type. */
-export function messageReader(desc: DescMessage, codec: Codec, output = desc): Read {
-  const known = compiled.get(codec) ?? new WeakMap<DescMessage, WeakMap<DescMessage, Read>>();
-  compiled.set(codec, known);
-  const byOutput = known.get(desc) ?? new WeakMap<DescMessage, Read>();
-  known.set(desc, byOutput);
-  const read = byOutput.get(output) ?? wellKnownReader(desc, codec) ?? ownReader(desc, codec, output);
-  byOutput.set(output, read);
-  return read;
-}
+export const messageReader = (desc: DescMessage, codec: Codec, output = desc): Read => readers(codec)(desc)(output);
 
 function ownReader(desc: DescMessage, codec: Codec, output: DescMessage): Read {
-  let readMembers: ReadMembers | undefined;
+  let readMembers: Assign | undefined;
   return (value, handling) => {
     const message = create(desc);
     readMembers ??= membersReader(desc.fields, codec, output); // compiled late, because a message may contain itself
-    readMembers(value, message, handling);
+    readMembers(message, value, handling);
     return message;
   };
 }

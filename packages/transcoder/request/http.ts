@@ -26,9 +26,7 @@ export const methodOf = (request: IncomingMessage): string =>
 
 /** Gives a request its own method back once it is routed. */
 export function restoreMethod(request: IncomingMessage): void {
-  if (request.method !== STAND_IN) return;
-  const method = asSent.get(request);
-  if (method !== undefined) request.method = method;
+  if (request.method === STAND_IN) request.method = methodOf(request);
 }
 
 /** Path and query of a request target as they were sent; the form with scheme and host (RFC 9112, 3.2.2) is cut down. */

@@ -1,15 +1,16 @@
 /** From an HTTP request to the request message of its RPC, and what else its headers ask for: strictness, and an end in time. */
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
+import type { Codec } from "../contract/codec.ts";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { PARTS, type RequestPart, SchemaError, violationError } from "../errors/violations.ts";
 import { valueRules } from "../validation/range.ts";
 import { validate } from "../validation/validate.ts";
 import { violationsToProto } from "../validation/violation.ts";
-import { type BodyOptions, bodyFieldsReader } from "./body-fields.ts";
+import { bodyFieldsReader } from "./body-fields.ts";
 import { splitTarget } from "./http.ts";
-import { parseQuery, pathReader, type QueryOptions, queryReader } from "./parameters.ts";
+import { parseQuery, pathReader, queryReader } from "./parameters.ts";
 import { scalarFromText } from "./scalars.ts";
 
 export interface Incoming {
@@ -22,12 +23,24 @@ export interface Incoming {
 }
 
 /** How the requests of an operation are read. */
-export interface InputOptions extends QueryOptions, BodyOptions {
+export interface InputOptions {
+  readonly codec: Codec;
   /** What stands before the operation's path. */
   readonly basePath: string;
+  /** Nesting of a JSON body; the outermost value counts as 1. */
+  readonly maxDepth: number;
+  readonly jsonNamesOnly?: boolean | undefined;
+  /**
+   * Fields that the path fills are unknown in the query, and in a body that is the whole request. By default the query's value is
+   * left aside, and the body may repeat it.
+   */
+  readonly pathFieldsFromPathOnly?: boolean | undefined;
+  /** The update mask of a PUT or PATCH is an unknown parameter. */
+  readonly maskFromBodyOnly?: boolean | undefined;
 }
 
-type ReadPart = (incoming: Incoming, message: Message) => void;
+/** Fills the message with what a part of the request says. */
+export type ReadPart = (incoming: Incoming, message: Message) => void;
 
 /**
  * Compiles the reader of an operation's requests. The message that it gives back is valid by all rules of its schema,

@@ -5,22 +5,15 @@ import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contra
 import { isClamped, remembered } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
-import { isRest } from "../contract/template.ts";
+import { decoded, isRest } from "../contract/template.ts";
 import { excerpt, fieldError, HttpError } from "../errors/http-error.ts";
 import { givenAs, SchemaError } from "../errors/violations.ts";
 import { keyRules } from "../validation/range.ts";
+import type { InputOptions } from "./input.ts";
 import { scalarFromText, textReader } from "./scalars.ts";
 
 /** Whether percent signs all begin the encoding of a character. */
-export function isWellEncoded(path: string): boolean {
-  if (!path.includes("%")) return true;
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const isWellEncoded = (path: string): boolean => !path.includes("%") || decoded(path) !== undefined;
 
 /**
  * Compiles the reader of a path that is known to match the operation's template behind `basePath`.
@@ -44,9 +37,10 @@ export function pathReader({ template }: Pick<Operation, "template">, basePath: 
     for (const { path, field, isNested, from, to, isMulti, read } of variables) {
       const part = isMulti ? parts.slice(placeOf(from), placeOf(to)).join("/") : (parts[placeOf(from)] ?? "");
       try {
-        if (!isWellEncoded(part))
+        const text = part.includes("%") ? decoded(isMulti ? keepSlashes(part) : part) : part;
+        if (text === undefined)
           throw new SchemaError("has a percent sign that does not begin the encoding of a character");
-        const value = read(part.includes("%") ? decodeURIComponent(isMulti ? keepSlashes(part) : part) : part);
+        const value = read(text);
         if (isNested) assignAt(target, path, value);
         else (target as unknown as Record<string, unknown>)[field.localName] = value;
       } catch (error) {
@@ -80,31 +74,16 @@ export const formatQuery = (parameters: Parameters): string =>
   parameters.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
 
 function decode(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    throw new HttpError(
-      "INVALID_QUERY",
-      "The query has a percent sign that does not begin the encoding of a character.",
-    );
-  }
-}
-
-/** How the query of an operation is read. */
-export interface QueryOptions {
-  readonly jsonNamesOnly?: boolean | undefined;
-  readonly codec: Codec;
-  /** Fields that the path fills are unknown parameters. By default the path counts, and the parameter is left aside. */
-  readonly pathFieldsFromPathOnly?: boolean | undefined;
-  /** The update mask of a PUT or PATCH is an unknown parameter. */
-  readonly maskFromBodyOnly?: boolean | undefined;
+  const found = decoded(text.replaceAll("+", " "));
+  if (found !== undefined) return found;
+  throw new HttpError("INVALID_QUERY", "The query has a percent sign that does not begin the encoding of a character.");
 }
 
 /**
  * Compiles the reader of an operation's parameters. Repeatable ones may also be separated by commas, but for texts, in which a
  * comma is one. Unknown ones are ignored, or errors when `strict`.
  */
-export function queryReader(operation: Operation, options: QueryOptions) {
+export function queryReader(operation: Operation, options: InputOptions) {
   const { query, paging, stream, maskParameter } = operation;
   const { jsonNamesOnly, codec, pathFieldsFromPathOnly = false, maskFromBodyOnly = false } = options;
   const mayBeEmpty: readonly unknown[] = [paging?.pageToken, stream?.resume];

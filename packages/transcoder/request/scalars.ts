@@ -58,10 +58,15 @@ function floating(text: string, isFloat: boolean, rules: Rules): number {
   return value;
 }
 
-function string(value: JsonValue): string {
+function anyString(value: JsonValue): string {
   if (typeof value !== "string") throw new SchemaError("must be a string");
-  if (value.includes("\0")) throw new SchemaError("must not contain U+0000");
   return value;
+}
+
+function string(value: JsonValue): string {
+  const text = anyString(value);
+  if (text.includes("\0")) throw new SchemaError("must not contain U+0000");
+  return text;
 }
 
 function boolean(value: JsonValue): boolean {
@@ -96,11 +101,6 @@ function anyBytes(value: JsonValue): Uint8Array<ArrayBuffer> {
 
 /** Four letters are three bytes; one letter alone is none, and padding fills the last four. */
 const isPadded = (text: string): boolean => (text.endsWith("=") ? text.length % 4 === 0 : text.length % 4 !== 1);
-
-function anyString(value: JsonValue): string {
-  if (typeof value !== "string") throw new SchemaError("must be a string");
-  return value;
-}
 
 /** How a scalar is read from JSON. The rules are those that its range is told by. */
 export function scalarFromJson(type: ScalarType, rules: Rules | undefined, { isLenient }: Codec): FromJson {
@@ -161,8 +161,7 @@ export function enumFromJson(desc: DescEnum, isItem: boolean, codec: Codec): Fro
   };
 }
 
-/** How an enum is read from a path or a query. */
-export function enumFromText(desc: DescEnum, codec: Codec): FromText {
+function enumFromText(desc: DescEnum, codec: Codec): FromText {
   const read = enumFromJson(desc, false, codec);
   return (text) => read(takesNumbers(codec) && /^-?\d{1,10}$/.test(text) ? new JsonNumber(text) : text);
 }

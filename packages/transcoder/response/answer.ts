@@ -26,13 +26,6 @@ export interface Answer {
   readonly metadata?: ResponseHeaders | undefined;
 }
 
-/**
- * What caches may do with a success (RFC 9111, 5.2.2). What was read may be kept and asked for again under its entity tag,
- * but is never shown without asking. The answer to a write says what became of that one request, a replay even what became
- * of an earlier one: nobody may take it for the record.
- */
-const cacheControlOf = ({ verb }: Operation): string => (verb === "GET" ? "no-cache" : "no-store");
-
 interface AnswerOptions {
   readonly basePath: string;
   readonly jsonNamesOnly?: boolean;
@@ -51,7 +44,9 @@ export function answerer(
   { basePath, jsonNamesOnly, codec, tellUnknown, addressOf = (path) => path }: AnswerOptions,
 ) {
   const { response, responseHeaders, successStatus, location, paging, verb } = operation;
-  const cacheControl = cacheControlOf(operation);
+  // RFC 9111, 5.2.2: what was read may be kept and asked for again under its entity tag, but is never shown without asking. The
+  // answer to a write says what became of that one request, a replay even of an earlier one: nobody may take it for the record.
+  const cacheControl = verb === "GET" ? "no-cache" : "no-store";
   // Reads have no replays. For them, a transport that makes its headers on demand need not make them.
   const mayBeReplay = verb !== "GET";
   const nextTarget = paging && nextTargetOf(operation, paging.pageToken, jsonNamesOnly);
@@ -154,19 +149,14 @@ export interface Bytes {
 export const ANY_BYTES = "application/octet-stream";
 
 /** Compiles what a response tells: itself, or the field that `response_body` names. What it throws is the service's fault. */
-export function answeredBytes({ response }: Pick<Operation, "response">): (response: Message) => Bytes {
-  return (message) => {
+export const answeredBytes =
+  ({ response }: Operation) =>
+  (message: Message): Bytes => {
     if (response && !isFieldSet(message, response)) return { type: ANY_BYTES, data: new Uint8Array() };
-    const { contentType, data } = (response ? contentOf(message, response) : message) as unknown as HttpBody;
-    if (NOT_IN_A_TYPE.test(contentType))
-      throw new Error(`content_type: ${JSON.stringify(contentType)} is no media type`);
-    return { type: contentType || ANY_BYTES, data };
+    const body: { contentType: string; data: Uint8Array } = response
+      ? contentOf(message, response)
+      : (message as never);
+    if (/[^\t\x20-\x7e]/.test(body.contentType))
+      throw new Error(`content_type: ${JSON.stringify(body.contentType)} is no media type`);
+    return { type: body.contentType || ANY_BYTES, data: body.data };
   };
-}
-
-interface HttpBody {
-  readonly contentType: string;
-  readonly data: Uint8Array;
-}
-
-const NOT_IN_A_TYPE = /[^\t\x20-\x7e]/;

@@ -45,7 +45,6 @@ const tooDeep = () => new RangeError(`the answer has more than ${MOST_NESTED} me
 
 type WriteMessage = (message: Message) => string;
 
-/** Compiles the writer of a whole message. */
 export const messageWriter = (desc: DescMessage, codec: Codec, tellUnknown?: TellUnknown): WriteMessage =>
   counting(codec, tellUnknown, (around) => compileMessage(desc, around) as WriteMessage);
 
@@ -57,11 +56,7 @@ export const fieldWriter = (field: DescField, codec: Codec, tellUnknown?: TellUn
   });
 
 /** Compiles the writer of a response's body: all of it, or the field that `response_body` names. */
-export const bodyWriter = (
-  { response, method }: Pick<Operation, "response" | "method">,
-  codec: Codec,
-  tellUnknown?: TellUnknown,
-): WriteMessage =>
+export const bodyWriter = ({ response, method }: Operation, codec: Codec, tellUnknown?: TellUnknown): WriteMessage =>
   response ? fieldWriter(response, codec, tellUnknown) : messageWriter(method.output, codec, tellUnknown);
 
 /** What is answered where the field of `response_body` was not sent. */

@@ -6,7 +6,6 @@ import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
 import { contentOf, fieldWriter, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./scalars.ts";
 
-/** Writes one answer. */
 export interface StreamWriter<M> {
   /** What the answer begins with. */
   readonly head: string;
@@ -90,17 +89,13 @@ const linesOfEvents: StreamFormat<StreamEvent> = {
 export const eventFormats: readonly StreamFormat<StreamEvent>[] = [serverSentEvents, linesOfEvents];
 
 /** Compiles what responses tell. What it throws is the service's fault. */
-export function eventReader(
-  { id, data }: Stream,
-  codec: Codec,
-  tellUnknown?: TellUnknown,
-): (response: Message) => StreamEvent {
+export function eventReader({ id, data }: Stream, codec: Codec, tellUnknown?: TellUnknown) {
   const readId = (response: Message) => (id ? plain(id.name, contentOf(response, id)) : "");
   const candidates = data.map((one) => ({
     one,
     write: one.field ? fieldWriter(one.field, codec, tellUnknown) : messageWriter(one.message, codec, tellUnknown),
   }));
-  return (response) => {
+  return (response: Message): StreamEvent => {
     const found = candidates.find(({ one: { field } }) => !field || isFieldSet(response, field));
     if (!found) return { id: readId(response), name: "", data: undefined };
     const message: Message = found.one.field ? contentOf(response, found.one.field) : response;

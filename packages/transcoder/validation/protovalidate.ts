@@ -3,35 +3,24 @@ import { createRegistry, type DescFile, type DescMessage, getOption, type Messag
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { RE2JS } from "@bufbuild/re2";
+import { remembered } from "../contract/fields.ts";
 import { filesBelow } from "../descriptors.ts";
-
-/** A validator, and the files that it was made for, which predefine rules. */
-interface Known {
-  readonly validator: Validator;
-  readonly files: readonly DescFile[];
-}
 
 /**
  * To make a validator and to compile rules is expensive: a file takes the first one that knows all its rules. Others that the
- * validator knows are on no field of the file.
+ * validator knows are on no field of the file. `files` are those that it was made for, which predefine rules.
  */
-const validators: Known[] = [];
-const validatorByFile = new WeakMap<DescFile, Validator>();
+const validators: { readonly validator: Validator; readonly files: readonly DescFile[] }[] = [];
 
 /** A validator that knows the rules of a file and of those below it, also predefined ones (extensions of buf.validate). */
-function validatorOf(file: DescFile): Validator {
-  let validator = validatorByFile.get(file);
-  if (!validator) {
-    const files = filesBelow([file]).filter(hasRules);
-    validator = validators.find((known) => files.every((each) => known.files.includes(each)))?.validator;
-    if (!validator) {
-      validator = createValidator({ registry: createRegistry(...files), legacyRequired: true });
-      validators.push({ validator, files });
-    }
-    validatorByFile.set(file, validator);
-  }
+const validatorOf = remembered((file: DescFile): Validator => {
+  const files = filesBelow([file]).filter(hasRules);
+  const known = validators.find((one) => files.every((each) => one.files.includes(each)));
+  if (known) return known.validator;
+  const validator = createValidator({ registry: createRegistry(...files), legacyRequired: true });
+  validators.push({ validator, files });
   return validator;
-}
+});
 
 const hasRules = ({ extensions }: DescFile): boolean =>
   extensions.some(({ extendee }) => extendee.typeName.startsWith("buf.validate."));

@@ -33,7 +33,7 @@ const messageNamed = (name: string) => Ranges.getMessage(`acme.${name}`) as Desc
 
 function read(desc: DescMessage, json: string) {
   const message = create(desc);
-  membersReader(desc.fields, EXACT)(parseJson(new TextEncoder().encode(json), 16), message, {
+  membersReader(desc.fields, EXACT)(message, parseJson(new TextEncoder().encode(json), 16), {
     strict: true,
     jsonNamesOnly: true,
     depth: 1,

@@ -7,7 +7,6 @@ import {
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { integers, isInteger, LIMITS } from "./common-rules.ts";
 
-/** What a type can hold. */
 export interface Range<T extends bigint | number> {
   readonly min: T;
   readonly max: T;
@@ -29,7 +28,6 @@ export function valueRules(field: DescField): FieldRules | undefined {
   return rules;
 }
 
-/** The rules of a map's keys. */
 export function keyRules(field: DescField): FieldRules | undefined {
   const { type } = getOption(field, fieldOption);
   return type.case === "map" ? type.value.keys : undefined;
