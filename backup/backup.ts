@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { open, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Environment } from "@petstore/runtime/environment";
@@ -18,7 +18,7 @@ import * as embedded from "@petstore/store/at-rest";
 import { StoreLocked } from "@petstore/store/port";
 import { CannotLook } from "../doctor/findings.ts";
 import { serviceNames } from "../processes/names.ts";
-import { type LinesFile, linesOf, openLines, writeLines } from "./lines.ts";
+import { type LinesFile, openLines, writeLines } from "./lines.ts";
 import { copyLive } from "./live.ts";
 import {
   type AllRecords,
@@ -30,6 +30,7 @@ import {
   openMongo,
   type Place,
   Refused,
+  sync,
 } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
@@ -75,8 +76,8 @@ async function writeBackup(place: Place, directory: string, environment: Environ
   const files = [];
   {
     const names = readdirSync(directory).sort();
-    const total = names.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
-    using progress = showProgress("Adding up files", total, "bytes");
+    const sizes = names.map((name) => statSync(join(directory, name)).size);
+    using progress = showProgress("Adding up files", sizes, "bytes");
     for (const name of names) {
       await sync(join(directory, name));
       files.push({ name, ...(await sumOf(join(directory, name), progress)) });
@@ -117,11 +118,7 @@ async function copyAtRest(from: string, to: string): Promise<string | undefined>
   }
   using _ = taken;
   const sizes = serviceNames.map((service) => statSync(join(from, fileOf(service))).size);
-  using progress = showProgress(
-    "Copying files",
-    sizes.reduce((a, b) => a + b),
-    "bytes",
-  );
+  using progress = showProgress("Copying files", sizes, "bytes");
   for (const [i, [service, db]] of [...taken.files].entries()) {
     let before = 0;
     const size = sizes[i] ?? 0;
@@ -146,17 +143,10 @@ export async function exportMongo(path: string, place: MongoPlace) {
     const at = await databases.now();
     const instant = new Date(at.getHighBits() * 1000).toISOString();
     const all: AllRecords = new Map(serviceNames.map((service) => [service, databases.records(service, at)]));
-    return { instant, counts: await exportRecords(path, all, instant) };
+    return { instant, counts: await writeLines(path, all, instant) };
   } finally {
     await databases.close();
   }
-}
-
-/** Resolves to how many records of each collection were written. */
-export async function exportRecords(path: string, all: AllRecords, instant: string): Promise<Record<string, number>> {
-  const source = await linesOf(all);
-  using progress = showProgress("Reading records", source.total, "records");
-  return writeLines(path, source, { id: randomUUID(), instant, progress });
 }
 
 async function countsOf(all: AllRecords): Promise<Record<string, number>> {
@@ -173,9 +163,9 @@ export async function verifyBackup(directory: string): Promise<Manifest & { read
   const names = new Set([MANIFEST, ...files.map(({ name }) => name)]);
   const foreign = readdirSync(directory).find((name) => !names.has(name));
   if (foreign !== undefined) throw new Refused(`${join(directory, foreign)} is not a part of this backup: remove it.`);
-  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   {
-    using progress = showProgress("Checking files", total, "bytes");
+    const sizes = files.map(({ bytes }) => bytes);
+    using progress = showProgress("Checking files", sizes, "bytes");
     for (const { name, bytes, sha256 } of files) {
       const path = join(directory, basename(name));
       if (!existsSync(path)) throw new Refused(`${path} is missing. ${ANOTHER}`);
@@ -190,10 +180,7 @@ export async function verifyBackup(directory: string): Promise<Manifest & { read
     const { FORMAT: known } = await import("@petstore/store/databases");
     checkFormat(directory, engineFormat, known);
     const path = join(directory, LINES);
-    return {
-      ...manifest,
-      lines: await openLines(path, (records) => showProgress("Checking records", records, "records")),
-    };
+    return { ...manifest, lines: await openLines(path) };
   }
   checkFormat(directory, engineFormat, embedded.FORMAT);
   using copied = openFiles(directory);
@@ -238,10 +225,4 @@ async function sumOf(path: string, progress: Progress): Promise<{ bytes: number;
     }
   });
   return { bytes, sha256: hash.digest("hex") };
-}
-
-/** Brings a file or directory to the disk. */
-async function sync(path: string): Promise<void> {
-  await using handle = await open(path, "r");
-  await handle.sync();
 }

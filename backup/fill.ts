@@ -1,13 +1,19 @@
 /** Fills a store with a backup, an export or another store, and proves that the records are there. */
-import { createReadStream, createWriteStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { IDENTITY } from "@petstore/store/at-rest";
 import { serviceNames } from "../processes/names.ts";
 import { type Manifest, verifyBackup } from "./backup.ts";
 import { idOf, type Line, linesOf, openLines, rowOf, type Source } from "./lines.ts";
-import { type AllRecords, fileOf, openDirectory, openFiles, openMongo, type Place, Refused } from "./places.ts";
+import {
+  type AllRecords,
+  copyFile,
+  fileOf,
+  openDirectory,
+  openFiles,
+  openMongo,
+  type Place,
+  Refused,
+} from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 import { openTarget, takeIncoming } from "./targets.ts";
 
@@ -27,10 +33,10 @@ async function fill(
 ): Promise<number> {
   await using target = await openTarget(place, { ...options, by });
   {
-    using progress = showProgress("Writing records", source.total, "records");
+    using progress = showProgress("Writing records", [source.total], "records");
     await transfer(source, target.records, progress);
   }
-  using progress = showProgress("Comparing records", source.total, "records");
+  using progress = showProgress("Comparing records", [source.total], "records");
   const copied = await linesOf(target.records);
   const count = await prove(source, copied, progress).catch(async (error) => {
     await target.discard();
@@ -55,8 +61,6 @@ export async function restore(directory: string, place: Place, options: FillOpti
   return manifest;
 }
 
-const showChecking = (records: number) => showProgress("Checking records", records, "records");
-
 async function restoreFiles(
   from: string,
   to: string,
@@ -65,27 +69,21 @@ async function restoreFiles(
 ): Promise<void> {
   using target = takeIncoming(to, options);
   {
-    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    using progress = showProgress("Writing files", total, "bytes");
-    for (const name of [...serviceNames.map(fileOf), IDENTITY]) {
-      const path = join(target.incoming, name);
-      const pieces = createReadStream(join(from, name), { highWaterMark: 2 ** 20 });
-      pieces.on("data", ({ length }) => progress.add(length));
-      await pipeline(pieces, createWriteStream(path, { mode: 0o600 }));
-      await using file = await open(path, "r+");
-      await file.sync();
-    }
+    const sizes = files.map(({ bytes }) => bytes);
+    using progress = showProgress("Writing files", sizes, "bytes");
+    for (const name of [...serviceNames.map(fileOf), IDENTITY])
+      await copyFile(join(from, name), join(target.incoming, name), progress.add);
   }
   {
     using written = openFiles(target.incoming);
     await moveSequencesOn(written.records);
   }
-  target.complete();
+  await target.complete();
 }
 
 /** Fills a place with an export. Resolves to how many records it has. */
 export async function importFile(path: string, place: Place, options: FillOptions): Promise<number> {
-  const source = await openLines(path, showChecking);
+  const source = await openLines(path);
   const by = `the export of ${source.head.instant} (${source.head.id})`;
   return fill(source, place, { ...options, by, moveOn: true });
 }

@@ -1,5 +1,5 @@
 /** Records as lines of JSON, in an order that all stores have: by service, collection and id, and then the sequences. */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { Corrupt, type Id } from "@petstore/store/port";
 import { encode, type Fields, type Row } from "@petstore/store/rows";
 import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { type AllRecords, Refused } from "./places.ts";
-import type { Progress } from "./progress.ts";
+import { type Progress, showProgress } from "./progress.ts";
 
 /** Goes up with the format of an engine, when what is in the records changes. */
 const FORMAT = 1;
@@ -88,21 +88,18 @@ export async function linesOf(all: AllRecords): Promise<Source> {
 }
 
 /**
- * Writes a file, which is there under its name only when it is whole. Resolves to how many records it has of each service and
- * collection.
+ * Writes what opened stores had at an instant into a file, which is there under its name only when it is whole. Resolves to how
+ * many records it has of each service and collection.
  */
-export async function writeLines(
-  path: string,
-  source: Source,
-  { id, instant, progress }: { readonly id: string; readonly instant: string; readonly progress: Progress },
-): Promise<Record<string, number>> {
+export async function writeLines(path: string, all: AllRecords, instant: string): Promise<Record<string, number>> {
+  const source = await linesOf(all);
+  using progress = showProgress("Reading records", [source.total], "records");
   const part = `${path}.part`;
   const hash = createHash("sha256");
   const counts: Record<string, number> = {};
   let records = 0;
   async function* pieces(): AsyncGenerator<string> {
-    const head = { petstore: "export", format: FORMAT, id, instant, records: source.total } satisfies Head;
-    yield textOf(head);
+    yield textOf({ petstore: "export", format: FORMAT, id: randomUUID(), instant, records: source.total });
     for await (const lines of source.lines()) {
       yield lines.map(textOf).join("");
       for (const line of lines) {
@@ -136,7 +133,7 @@ export interface LinesFile extends Source {
 }
 
 /** Opens a file, of which every byte is checked. Throws `Refused` for one that is damaged, cut short or newer. */
-export async function openLines(path: string, progressOf: (total: number) => Progress): Promise<LinesFile> {
+export async function openLines(path: string): Promise<LinesFile> {
   let head: Head | undefined;
   let end: End | undefined;
   let number = 0;
@@ -150,7 +147,7 @@ export async function openLines(path: string, progressOf: (total: number) => Pro
         head = value as unknown as Head;
         if (head?.petstore !== "export") throw new Refused(`${path} is no export of a petstore.`);
         if (head.format > FORMAT) throw new Refused(`${path} was written by a newer petstore: upgrade this one.`);
-        progress = progressOf(head.records);
+        progress = showProgress("Checking records", [head.records], "records");
       } else if (end || !(isLine(value) || isEnd(value))) {
         throw new Refused(`${path} is damaged: line ${number} is not what an export writes. Take another one.`);
       }

@@ -3,17 +3,15 @@
  * are copied. Then all of them hold their commits for a moment, at most 100 ms, and say how long their logs are: that is the
  * instant of the copy. The logs up to there are copied behind it.
  */
-import { createReadStream, createWriteStream, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
 import { CannotLook } from "../doctor/findings.ts";
 import { processSettings } from "../processes/config.ts";
 import { adminUrlOf, processNames, serviceNames } from "../processes/names.ts";
 import { openProof, type Proof } from "../services/proof.ts";
-import { fileOf, Refused } from "./places.ts";
+import { copyFile, fileOf, Refused } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 
 /** How often the processes are told that the copy goes on, if it does, in milliseconds. They wait three times as long. */
@@ -51,14 +49,14 @@ export async function copyLive(directory: string, to: string, environment: Envir
   try {
     const sizes = processes.flatMap(({ files }) => files.map((file) => statSync(file).size));
     {
-      using progress = showProgress("Copying files", sum(sizes), "bytes");
+      using progress = showProgress("Copying files", sizes, "bytes");
       for (const [service, file] of filesOf(processes, directory))
-        await copy(file, join(to, fileOf(service)), counting(progress));
+        await copyFile(file, join(to, fileOf(service)), counting(progress));
     }
     const { instant, logs } = await holdAll(processes);
-    using progress = showProgress("Copying changes", sum([...logs.values()]), "bytes");
+    using progress = showProgress("Copying changes", [...logs.values()], "bytes");
     for (const [service, file] of filesOf(processes, directory))
-      await copy(`${file}-wal`, join(to, `${fileOf(service)}-wal`), counting(progress), logs.get(file) ?? 0);
+      await copyFile(`${file}-wal`, join(to, `${fileOf(service)}-wal`), counting(progress), logs.get(file) ?? 0);
     await askAll(processes, "end");
     return instant;
   } finally {
@@ -150,27 +148,7 @@ async function open(url: string, { query }: Proof): Promise<Process | undefined>
   };
 }
 
-/** Copies a file, or its first `size` bytes. */
-async function copy(from: string, to: string, copied: (bytes: number) => void, size?: number): Promise<void> {
-  if (size === 0) return;
-  const count = new Transform({
-    transform(piece: Buffer, _, done) {
-      copied(piece.length);
-      done(null, piece);
-    },
-  });
-  const piece = { highWaterMark: 2 ** 20 };
-  const range = size === undefined ? {} : { end: size - 1 };
-  await pipeline(
-    createReadStream(from, { ...piece, ...range }),
-    count,
-    createWriteStream(to, { mode: 0o600, ...piece }),
-  );
-}
-
 function every(ms: number, work: () => Promise<unknown>): Disposable {
   const timer = setInterval(() => work().catch(() => {}), ms); // what is wrong shows at the next step
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
-
-const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

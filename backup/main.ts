@@ -6,8 +6,9 @@ import { parseArgs, promisify } from "node:util";
 import { ConfigError } from "@petstore/runtime/environment";
 import { Corrupt, NotWritable, StoreLocked, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
 import { CannotLook } from "../doctor/findings.ts";
-import { copyFiles, exportMongo, exportRecords, makeBackup, verifyBackup } from "./backup.ts";
+import { copyFiles, exportMongo, makeBackup, verifyBackup } from "./backup.ts";
 import { copy, importFile, restore } from "./fill.ts";
+import { writeLines } from "./lines.ts";
 import { openDirectory, openFiles, type Place, placeOf, Refused } from "./places.ts";
 
 const help = `npm run data -- backup DIR     copies all that is stored, at one instant, while the petstore runs or not
@@ -107,7 +108,7 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
   if ("uri" in place) return (await exportMongo(path, place)).counts;
   try {
     using files = openDirectory(place.directory);
-    return await exportRecords(path, files.records, new Date().toISOString());
+    return await writeLines(path, files.records, new Date().toISOString());
   } catch (error) {
     if (!(error instanceof StoreLocked)) throw error;
   }
@@ -119,7 +120,7 @@ async function exportTo(path: string, place: Place): Promise<Record<string, numb
   try {
     const { instant } = await copyFiles(place.directory, copied, env);
     using files = openFiles(copied);
-    return await exportRecords(path, files.records, instant);
+    return await writeLines(path, files.records, instant);
   } finally {
     remove();
   }

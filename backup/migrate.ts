@@ -120,12 +120,15 @@ async function raiseLive(service: ServiceName, config: DoctorConfig): Promise<vo
 
 /** Watches until the services have come to the end of these records. */
 async function rewritten(config: DoctorConfig, due: readonly Found[]): Promise<void> {
-  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
-  using progress = showBar("Rewriting", sum(due.map(({ last }) => last)), "records");
+  using progress = showBar(
+    "Rewriting",
+    due.map(({ last }) => last),
+    "records",
+  );
   await using open = await openStores(config, realTime, "npm run data");
   for (let before = 0; ; await sleep(LOOK_MS)) {
     const marks = await Promise.all(due.map(({ service, name }) => markOf(inspectedIn(open, service), service, name)));
-    const now = sum(due.map(({ last }, i) => (marks[i]?.done ? last : (marks[i]?.after ?? 0))));
+    const now = due.reduce((sum, { last }, i) => sum + (marks[i]?.done ? last : (marks[i]?.after ?? 0)), 0);
     progress.add(now - before);
     before = now;
     if (marks.every((mark) => mark?.done)) return;

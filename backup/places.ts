@@ -1,7 +1,9 @@
 /** Where stores are: a directory or MongoDB, and how to open what is there. */
-import { existsSync, lchownSync, statSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync, lchownSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { pipeline } from "node:stream/promises";
 import {
   ConfigError,
   type Environment,
@@ -59,9 +61,11 @@ export interface OpenFiles extends Disposable {
 }
 
 /** Opens the files of all services in a directory. */
-export function openFiles(directory: string, open = openAtRest): OpenFiles {
+export function openFiles(directory: string, openFile = openAtRest): OpenFiles {
   using stack = new DisposableStack();
-  const files = new Map(serviceNames.map((service) => [service, stack.use(open(join(directory, fileOf(service))))]));
+  const files = new Map(
+    serviceNames.map((service) => [service, stack.use(openFile(join(directory, fileOf(service))))]),
+  );
   const records = new Map([...files].map(([service, db]) => [service, recordsIn(db)]));
   return Object.assign(stack.move(), { files, records });
 }
@@ -106,4 +110,24 @@ export function takeUnused(directory: string): Disposable {
     }
   }
   return stack.move();
+}
+
+/** Copies a file to the disk, or its first `size` bytes. */
+export async function copyFile(
+  from: string,
+  to: string,
+  copied: (bytes: number) => void,
+  size?: number,
+): Promise<void> {
+  if (size === 0) return;
+  const end = size === undefined ? {} : { end: size - 1 };
+  const pieces = createReadStream(from, { highWaterMark: 2 ** 20, ...end });
+  pieces.on("data", ({ length }) => copied(length));
+  await pipeline(pieces, createWriteStream(to, { mode: 0o600, flush: true }));
+}
+
+/** Brings a file or the names in a directory to the disk. */
+export async function sync(path: string): Promise<void> {
+  await using handle = await open(path, "r");
+  await handle.sync();
 }

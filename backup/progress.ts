@@ -6,8 +6,9 @@ export interface Progress extends Disposable {
   add(count: number): void;
 }
 
-/** `unit`: what is counted, such as "records". */
-export function showProgress(title: string, total: number, unit: "records" | "bytes"): Progress {
+/** `sizes`: how much there is, in all of its parts. */
+export function showProgress(title: string, sizes: readonly number[], unit: "records" | "bytes"): Progress {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
   const startedAt = performance.now();
   const shown = shared.showProgress(process.stderr, () => performance.now());
   let done = 0;

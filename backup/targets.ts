@@ -3,12 +3,9 @@
  * a directory is filled in a directory inside it, whose files are moved when they are complete.
  */
 import {
-  closeSync,
   existsSync,
-  fsyncSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -29,6 +26,7 @@ import {
   ownAs,
   type Place,
   Refused,
+  sync,
   takeUnused,
 } from "./places.ts";
 
@@ -66,9 +64,9 @@ async function openIncoming(directory: string, options: Options): Promise<Target
   const files = stack.use(openFiles(incoming, openNew));
   return Object.assign(stack.move(), {
     records: files.records,
-    async complete() {
+    complete() {
       files[Symbol.dispose]();
-      complete();
+      return complete();
     },
     async discard() {
       files[Symbol.dispose]();
@@ -95,7 +93,7 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
   writeFileSync(note, by);
   return Object.assign(stack.move(), {
     incoming,
-    complete(): void {
+    async complete(): Promise<void> {
       const names = serviceNames.map(fileOf);
       // What is cut short from here on is begun anew.
       rmSync(note);
@@ -107,20 +105,10 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
         ownAs(directory, join(incoming, name));
         renameSync(join(incoming, name), join(directory, name));
       }
-      syncDirectory(directory);
+      await sync(directory);
       rmSync(incoming, { recursive: true });
     },
   });
-}
-
-/** Brings the names in a directory to the disk. */
-function syncDirectory(path: string): void {
-  const handle = openSync(path, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }
 
 async function openDatabases(place: MongoPlace, options: Options): Promise<Target> {

@@ -19,8 +19,8 @@ import {
   shownOf,
 } from "./findings.ts";
 import type { Mending } from "./mending.ts";
-import { wrongInReservation } from "./rules/entries.ts";
 import { wrongInPair } from "./rules/pets.ts";
+import { wrongInReservation } from "./rules/stock.ts";
 import { wrongPorts } from "./surroundings.ts";
 
 const pet = (id: number, of?: number) =>

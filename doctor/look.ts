@@ -18,11 +18,9 @@ import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
 import { byItself, CannotLook, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
 import { batches, chunks, type Item, isRead, joined, list, many, type Source, UNREADABLE } from "./reading.ts";
-import { wrongInCategory, wrongInGuard } from "./rules/categories.ts";
-import { wrongInEntry, wrongInReservation } from "./rules/entries.ts";
-import { wrongInKey, wrongInSequence } from "./rules/keys.ts";
-import { petOf, wrongInOrder, wrongInOrdered } from "./rules/orders.ts";
-import { wrongInMembership, wrongInPair, wrongInPet } from "./rules/pets.ts";
+import { wrongInCategory, wrongInGuard, wrongInMembership, wrongInPair, wrongInPet } from "./rules/pets.ts";
+import { wrongInKey, wrongInSequence } from "./rules/records.ts";
+import { petOf, wrongInEntry, wrongInOrder, wrongInOrdered, wrongInReservation } from "./rules/stock.ts";
 
 export type AllInspected = Readonly<Record<ServiceName, Inspection>>;
 

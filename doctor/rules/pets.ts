@@ -1,15 +1,18 @@
-/** What must hold within a pet, and between it, its inventory entry and its category. Pure. */
-import type { Decide } from "@petstore/store/port";
-import type { CategoryDoc } from "../../services/category/model.ts";
+/**
+ * What must hold within a pet and a category, and between them, the pet's inventory entry, and the deletion guard that Pet has for
+ * the category. Pure.
+ */
+import { type Decide, keep, put } from "@petstore/store/port";
+import { type CategoryDoc, nameOf as nameOfCategory } from "../../services/category/model.ts";
 import type { InventoryDoc } from "../../services/inventory/model.ts";
 import { open, retire } from "../../services/inventory/rules.ts";
-import { nameOf, type PetDoc } from "../../services/pet/model.ts";
+import { type DeletionGuardDoc, nameOf, type PetDoc } from "../../services/pet/model.ts";
 import { byItself, type Finding, finding, type Mend } from "../findings.ts";
-import { contradictions, derivedName } from "./contradictions.ts";
-import { restate } from "./entries.ts";
+import { contradictions, derivedName } from "./records.ts";
+import { restate } from "./stock.ts";
 
 /** What follows from the rest of a pet. */
-function derived(doc: PetDoc) {
+function ofPet(doc: PetDoc) {
   const { state, intent, categoryId } = doc;
   const isMember = state === "ACTIVE" || state === "CREATING";
   const visible = state === "ACTIVE" ? (true as const) : undefined;
@@ -25,7 +28,7 @@ function derived(doc: PetDoc) {
 export function wrongInPet(doc: PetDoc): Finding[] {
   const id = `pet/${doc._id}`;
   const { state, intent } = doc;
-  const found = contradictions(id, doc, derived, ({ pets }, mended) => pets.update(doc._id, mended));
+  const found = contradictions(id, doc, ofPet, ({ pets }, mended) => pets.update(doc._id, mended));
   if (state === "CREATING" || intent) {
     const what = state === "CREATING" ? "Its creation" : intent?.delete ? "Its deletion" : "A change of it";
     found.push(
@@ -83,4 +86,39 @@ export function wrongInMembership(pet: PetDoc, category: CategoryDoc | undefined
   if (pet.state !== "ACTIVE" || (category && category.state !== "DELETED")) return [];
   const detail = `The pet belongs to a category that is ${category ? "deleted" : "missing"}.`;
   return [finding("category-missing", [`pet/${pet._id}`, `category/${pet.categoryId}`], detail)];
+}
+
+function ofCategory(doc: CategoryDoc) {
+  const visible = doc.state === "DELETED" ? undefined : (true as const);
+  return {
+    visible,
+    pending: doc.state === "DELETING" ? (true as const) : undefined,
+    foldedName: derivedName(doc, visible, nameOfCategory),
+  };
+}
+
+export function wrongInCategory(doc: CategoryDoc): Finding[] {
+  const id = `category/${doc._id}`;
+  const found = contradictions(id, doc, ofCategory, ({ categories }, mended) => categories.update(doc._id, mended));
+  if (doc.state === "DELETING")
+    found.push(finding("stuck-pending", [id], "Its deletion is not finished.", { mend: byItself, of: doc.op }));
+  return found;
+}
+
+/** `category` has the same id. */
+export function wrongInGuard(guard: DeletionGuardDoc, category: CategoryDoc | undefined): Finding[] {
+  const { _id, closed, op } = guard;
+  const ids = [`guard/${_id}`, `category/${_id}`];
+  // Of the category's present deletion, or of one that it learns of: the next pet opens a guard that a crash has left closed.
+  if (closed && category?.state === "ACTIVE" && category.op > op) {
+    const detail = "The guard keeps pets out of a category that is not being deleted.";
+    const mend: Finding["mend"] = ({ guards }) =>
+      guards.update(_id, (now) => (now?.op === op ? put({ ...now, closed: false }, undefined) : keep(undefined)));
+    return [finding("closed-guard", ids, detail, { mend, of: op })];
+  }
+  if (closed || (category && category.state !== "DELETED")) return [];
+  const detail = "The guard lets pets into a category that is deleted.";
+  const mend: Finding["mend"] = ({ guards }) =>
+    guards.update(_id, (now) => (now ? put({ ...now, closed: true }, undefined) : keep(undefined)));
+  return [finding("closed-guard", ids, detail, { mend })];
 }

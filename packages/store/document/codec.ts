@@ -35,15 +35,12 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
   try {
     doc = readBson(bytes) ?? deserialize(bytes);
   } catch (cause) {
-    throw new Corrupt(`Document ${String(peek(bytes)._id)} of ${name} can't be read: restore a backup.`, {
-      cause,
-      collection: name,
-    });
+    const id = String(peek(bytes)._id);
+    throw new Corrupt(`Document ${id} of ${name} can't be read: restore a backup.`, { cause, collection: name });
   }
   if (!Number.isSafeInteger(doc.rev) || doc._id === undefined) {
-    throw new Corrupt(`Document ${String(doc._id)} of ${name} has no revision: restore a backup.`, {
-      collection: name,
-    });
+    const id = String(doc._id);
+    throw new Corrupt(`Document ${id} of ${name} has no revision: restore a backup.`, { collection: name });
   }
   const wrong = document?.(doc);
   if (wrong !== undefined) {
@@ -58,11 +55,10 @@ export function decode<T extends Doc>(bytes: Uint8Array, { name, document }: Kin
 
 /** The document of a row of the embedded engine. Throws `Corrupt`. */
 export function readRow<T extends Doc>({ _id, doc: bytes }: Row, kind: Kind): T {
+  const { name } = kind;
   const doc = decode<T>(bytes, kind);
   if (doc._id === _id) return doc;
-  throw new Corrupt(`Document ${_id} of ${kind.name} has the _id ${doc._id}: restore a backup.`, {
-    collection: kind.name,
-  });
+  throw new Corrupt(`Document ${_id} of ${name} has the _id ${doc._id}: restore a backup.`, { collection: name });
 }
 
 /** The document of bytes as `encode` makes them. Undefined for bytes with anything else, which JSON or `encode` would lose. */

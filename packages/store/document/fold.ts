@@ -17,11 +17,6 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
   let doc = stored;
   let isChanged = false;
 
-  function become(next: T | undefined): void {
-    doc = next;
-    isChanged = true;
-  }
-
   return {
     /** The document as the last change left it. */
     get doc() {
@@ -40,11 +35,14 @@ export function fold<T extends Doc>(id: Id, stored: T | undefined, keys: readonl
       const next: Fields & { readonly _id: Id } = { ...decision.doc, rev };
       if (next._id !== id) throw new TypeError(`The successor of document ${id} has the _id ${String(next._id)}.`);
       checkKeys(next, keys);
-      become(frozen(copyOf(next)) as unknown as T);
+      doc = frozen(copyOf(next)) as unknown as T;
+      isChanged = true;
       return decision.result;
     },
     remove(isOver: (doc: T) => boolean): void {
-      if (doc && isOver(doc)) become(undefined);
+      if (!doc || !isOver(doc)) return;
+      doc = undefined;
+      isChanged = true;
     },
   };
 }

@@ -75,27 +75,19 @@ export interface Runs {
   write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
 }
 
-export interface TableStoreDeps extends Pick<EngineContext, "clock" | "sleep"> {
-  readonly report: Report;
-}
+type Deps = Pick<EngineContext, "clock" | "sleep"> & { readonly report: Report };
 
-export function tableStore(engine: TableEngine, { clock, sleep, report }: TableStoreDeps): Store {
+export function tableStore(engine: TableEngine, { clock, sleep, report }: Deps): Store {
   const admission = createAdmission();
-  const checkDeadline = (options: CallOptions | undefined) => {
-    if (options?.deadline === undefined || clock() < options.deadline) return;
-    throw new Unavailable(false, new Error("the deadline had passed before the store came to it"));
-  };
+  const inTime =
+    <A extends unknown[], R>(options: CallOptions | undefined, step: (...args: A) => R) =>
+    (...args: A): R => {
+      if (options?.deadline === undefined || clock() < options.deadline) return step(...args);
+      throw new Unavailable(false, new Error("the deadline had passed before the store came to it"));
+    };
   const runs: Runs = {
-    read: (options, step) =>
-      engine.read(() => {
-        checkDeadline(options);
-        return step();
-      }),
-    write: (options, step) =>
-      engine.write((batch) => {
-        checkDeadline(options);
-        return step(batch);
-      }),
+    read: (options, step) => engine.read(inTime(options, step)),
+    write: (options, step) => engine.write(inTime(options, step)),
   };
 
   const all: TableChanges[] = [];
@@ -104,7 +96,7 @@ export function tableStore(engine: TableEngine, { clock, sleep, report }: TableS
     const table = await engine.table(declaration);
     const changes = tableChanges({ declaration, log: table.log, runs, clock, sleep, report });
     all.push(changes);
-    return tableCollection({ declaration, table, changes, runs, admission, report });
+    return tableCollection(declaration, table, changes, { runs, admission, report });
   };
 
   return {
@@ -132,23 +124,12 @@ interface Folding<T extends Doc> {
   made(): void;
 }
 
-interface Parts {
-  readonly declaration: Declaration;
-  readonly table: Table;
-  readonly changes: TableChanges;
-  readonly runs: Runs;
-  readonly admission: Admission;
-  readonly report: Report;
-}
-
-function tableCollection<T extends Doc, I extends Indexes<T>>({
-  declaration,
-  table,
-  changes,
-  runs,
-  admission,
-  report,
-}: Parts): Collection<T, I> {
+function tableCollection<T extends Doc, I extends Indexes<T>>(
+  declaration: Declaration,
+  table: Table,
+  changes: TableChanges,
+  { runs, admission, report }: { readonly runs: Runs; readonly admission: Admission; readonly report: Report },
+): Collection<T, I> {
   const keys = indexedFields(declaration);
   const queues: Queues = new Map();
   /** The documents that the steps of each batch have used. */

@@ -1,19 +1,27 @@
-/** What must hold within an inventory entry, and between it and the orders that it holds units for. Pure. */
+/** What must hold within an inventory entry and an order, and between the two: who holds units, and for whom. Pure. */
 import { type Decide, keep, put } from "@petstore/store/port";
-import { type InventoryDoc, toInventoryItem } from "../../services/inventory/model.ts";
-import { commit, type Reservation, release, reservationsIn, statusOf } from "../../services/inventory/rules.ts";
-import type { OrderDoc } from "../../services/order/model.ts";
+import { type InventoryDoc, toInventoryItem, valueFor } from "../../services/inventory/model.ts";
+import {
+  commit,
+  type OperationResult,
+  type Reservation,
+  release,
+  reservationsIn,
+  reserve,
+  statusOf,
+} from "../../services/inventory/rules.ts";
+import { isTombstone, NO_PET, type OrderDoc } from "../../services/order/model.ts";
 import { insertAborted } from "../../services/order/rules.ts";
 import { succeed } from "../../services/records/record.ts";
 import { type Finding, finding } from "../findings.ts";
-import { contradictions } from "./contradictions.ts";
+import { contradictions } from "./records.ts";
 
 type Rule = Decide<InventoryDoc, void>;
 
 const isBalanced = ({ quantity, reserved, sold, received }: InventoryDoc): boolean =>
   received === quantity + reserved + sold && Math.min(quantity, reserved, sold) >= 0;
 
-const derived = ({ state }: InventoryDoc) => ({ visible: state === "OPEN" ? (true as const) : undefined });
+const ofEntry = ({ state }: InventoryDoc) => ({ visible: state === "OPEN" ? (true as const) : undefined });
 
 /** What follows from the reservations. */
 function counted(doc: InventoryDoc) {
@@ -39,7 +47,7 @@ export function wrongInEntry(doc: InventoryDoc): Finding[] {
   const id = `inventory/${doc._id}`;
   const { quantity, reserved, sold, received, openOrders, state, status } = doc;
   const count = counted(doc);
-  const found = contradictions(id, doc, derived, ({ entries }, mended) => entries.update(doc._id, mended));
+  const found = contradictions(id, doc, ofEntry, ({ entries }, mended) => entries.update(doc._id, mended));
   const isCounted =
     reserved === count.reserved && openOrders === count.openOrders && doc.hasReservations === count.hasReservations;
   if (!isCounted || !isBalanced(doc)) {
@@ -84,6 +92,52 @@ export function wrongInReservation(
           return entries.update(petId, release(id));
         },
       },
+    ),
+  ];
+}
+
+/** What follows from the state of an order. */
+function ofOrder(doc: OrderDoc) {
+  const isThere = !isTombstone(doc);
+  return {
+    visible: isThere ? (true as const) : undefined,
+    completed: isThere ? doc.complete === true : undefined,
+  };
+}
+
+export function wrongInOrder(doc: OrderDoc): Finding[] {
+  const id = `order/${doc._id}`;
+  const { state, complete = false } = doc;
+  if (!isTombstone(doc) && complete !== (state === "COMPLETE"))
+    return [finding("corrupt-document", [id], `It is ${state}, and its member complete is ${complete}.`)];
+  return contradictions(id, doc, ofOrder, ({ orders }, mended) => orders.update(doc._id, mended));
+}
+
+/** The pet whose units an order has, if any. */
+export const petOf = (doc: OrderDoc): number | undefined =>
+  isTombstone(doc) || doc.petId === NO_PET ? undefined : doc.petId;
+
+/** Whether the units of an order are held, or sold once it is complete. `entry` is that of its pet. */
+export function wrongInOrdered(doc: OrderDoc, entry: InventoryDoc | undefined): Finding[] {
+  const petId = petOf(doc);
+  if (petId === undefined) return [];
+  const { _id, quantity = 1, tag = "", state } = doc;
+  if (entry && valueFor(entry.reservations, _id) === `${quantity}:${tag}`) return [];
+  const isComplete = state === "COMPLETE";
+  const settled = entry && valueFor(entry.settled, _id);
+  // An entry forgets what it sold, at last with its pet.
+  const isForgotten = entry?.state !== "OPEN" || (settled === undefined && _id <= entry.lowWaterMark);
+  if (isComplete && (settled === "C" || isForgotten)) return [];
+  const rule: Decide<InventoryDoc, OperationResult> = isComplete ? commit(_id, quantity) : reserve(_id, quantity, tag);
+  const isSafe = entry && rule(entry, entry.rev + 1).action === "put";
+  return [
+    finding(
+      "order-without-reservation",
+      [`order/${_id}`, `inventory/${petId}`],
+      isComplete
+        ? `The order is complete, and its ${quantity} units are neither held nor sold.`
+        : `The order is open, and its ${quantity} units are not held.`,
+      isSafe ? { mend: ({ entries }) => entries.update(petId, rule) } : {},
     ),
   ];
 }
