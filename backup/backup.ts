@@ -135,7 +135,6 @@ async function readMongo(place: MongoPlace, to: string): Promise<Made> {
   return { engine: "mongodb", engineFormat, ...(await exportMongo(join(to, LINES), place)) };
 }
 
-/** Writes what a place has at one instant into a file. */
 export async function exportMongo(path: string, place: MongoPlace) {
   const databases = await openMongo(place);
   try {

@@ -61,7 +61,6 @@ function lineOf(service: ServiceName, collection: string, row: Row, fields: Fiel
   return { service, collection, doc: { _id, rev, ...rest } };
 }
 
-/** The lines of opened stores. */
 export async function linesOf(all: AllRecords): Promise<Source> {
   let total = 0;
   for (const records of all.values())

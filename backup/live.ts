@@ -78,7 +78,6 @@ function filesOf(processes: readonly Process[], directory: string) {
   });
 }
 
-/** Has all processes hold their commits at once, and lets them go on. */
 async function holdAll(processes: readonly Process[]) {
   for (let tries = 0; tries < TRIES; tries++) {
     const held = await askAll(processes, "hold");

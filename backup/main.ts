@@ -45,7 +45,6 @@ const root = join(import.meta.dirname, "..");
 const { env } = process;
 const say = (text: string) => void process.stderr.write(`${text}\n`);
 
-/** The command is not one of those that there are. */
 class Misused extends Error {}
 
 async function run(): Promise<void> {

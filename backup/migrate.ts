@@ -35,18 +35,7 @@ export const isStep = (step: string): step is Step => Object.hasOwn(steps, step)
 export const migrate = (step: Step, environment: Environment, say: Say): Promise<void> =>
   steps[step](doctorConfig(environment), say);
 
-/** The records of a service. */
-interface Found {
-  readonly service: ServiceName;
-  readonly name: string;
-  readonly count: number;
-  /** Of an older format than this version knows. */
-  readonly old: number;
-  /** The highest id. */
-  readonly last: number;
-  readonly written: number;
-  readonly newest: number;
-}
+type Found = Awaited<ReturnType<typeof look>>[number];
 
 async function status(config: DoctorConfig, say: Say): Promise<void> {
   await using open = await openStores(config, realTime, "npm run data");
@@ -99,13 +88,11 @@ async function othersGone({ atRest }: OpenStores, say: Say): Promise<void> {
   }
 }
 
-/** Raises the marks of a service. */
 async function raise(service: ServiceName, config: DoctorConfig, isLive: boolean): Promise<void> {
   if (isLive && config.mongodbUri === undefined) return raiseLive(service, config);
   await withStore(service, config, (formats) => formats.raise());
 }
 
-/** Asks the process that has the file open. */
 async function raiseLive(service: ServiceName, config: DoctorConfig): Promise<void> {
   using proof = openProof(config.dataDir);
   for (const process of [service, "gateway"] as const) {
@@ -173,10 +160,10 @@ function inspectedIn({ inspected }: OpenStores, service: ServiceName): Inspectio
   throw new CannotLook("A store can't be read: npm run doctor says why.");
 }
 
-/** Reads all records, as they are stored. */
-async function look(open: OpenStores): Promise<readonly Found[]> {
+/** How many records each service has, and how many are of an older format than this version knows; the highest id of all. */
+async function look(open: OpenStores) {
   using progress = showProgress(process.stderr, realTime.clock);
-  const all: Found[] = [];
+  const all = [];
   for (const service of serviceNames)
     for (const schema of recordsOf(service)) {
       const { name, formats } = schema;
@@ -190,15 +177,8 @@ async function look(open: OpenStores): Promise<readonly Found[]> {
         if (isRead(doc) && doc.format < newest) old++;
         last = Math.max(last, Number(_id) || 0);
       }
-      all.push({
-        service,
-        name,
-        count,
-        old,
-        last,
-        newest,
-        written: writtenFormat(formats, await markOf(from, service, name)),
-      });
+      const written = writtenFormat(formats, await markOf(from, service, name));
+      all.push({ service, name, count, old, last, newest, written });
     }
   return all;
 }

@@ -22,7 +22,6 @@ import { type ServiceName, serviceNames } from "../processes/names.ts";
 
 export const fileOf = (service: ServiceName): string => `${service}.db`;
 
-/** A directory of the embedded store, or databases in MongoDB. */
 export type Place = { readonly directory: string } | MongoPlace;
 export interface MongoPlace {
   readonly uri: Secret;
@@ -52,7 +51,6 @@ export async function openMongo({ uri }: MongoPlace): Promise<Databases> {
 export const holdsData = (directory: string): boolean =>
   [...serviceNames.map(fileOf), IDENTITY].some((name) => existsSync(join(directory, name)));
 
-/** The records of all services. */
 export type AllRecords = ReadonlyMap<ServiceName, Records>;
 
 export interface OpenFiles extends Disposable {
@@ -60,7 +58,6 @@ export interface OpenFiles extends Disposable {
   readonly records: AllRecords;
 }
 
-/** Opens the files of all services in a directory. */
 export function openFiles(directory: string, openFile = openAtRest): OpenFiles {
   using stack = new DisposableStack();
   const files = new Map(

@@ -2,7 +2,6 @@
 import * as shared from "../processes/progress.ts";
 
 export interface Progress extends Disposable {
-  /** Adds what was done. */
   add(count: number): void;
 }
 

@@ -62,10 +62,8 @@ export const finding = (
 /** For what is made good by whoever opens the store, as indexes are, or by the petstore's own workers. */
 export const byItself: Mend = async () => {};
 
-/** The same for two findings of the same. */
 export const nameOf = ({ invariant, ids, of }: Finding): string => JSON.stringify([invariant, ids, of]);
 
-/** What is written of a finding for machines. */
 export const shownOf = ({ invariant, ids, detail, repair }: Finding) => ({ invariant, ids, detail, repair });
 
 /** Collects findings. More than `most` of a kind are only counted, so that they always fit into the memory. */

@@ -25,9 +25,7 @@ export interface OpenStores extends AsyncDisposable {
   readonly inspected: AllInspected | undefined;
   /** Undefined while a petstore has the files open. */
   readonly atRest: ReadonlyMap<ServiceName, StoreAtRest> | undefined;
-  /** Whether a petstore works with them. */
   readonly isLive: boolean;
-  /** What is wrong with the stores as a whole. */
   problems(progress?: OnProgress): Promise<Finding[]>;
 }
 

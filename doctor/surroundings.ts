@@ -45,7 +45,6 @@ export function portsOf({ host, portBase, replicas, isSpread }: DoctorConfig): P
   );
 }
 
-/** Pure. */
 export function wrongPorts(ports: readonly Port[], isLive: boolean | undefined): Finding[] {
   const running = isLive ?? ports.some(({ isTaken }) => isTaken);
   return ports

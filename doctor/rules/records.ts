@@ -42,7 +42,6 @@ export function wrongInKey(
   return [finding("key-dangling", [`${service}-key/${_id}`, `${service}/${recordId}`], detail, { mend })];
 }
 
-/** `highest` is the highest id that is in use. */
 export function wrongInSequence(service: ServiceName, last: number, highest: number): Finding[] {
   if (last >= highest) return [];
   return [

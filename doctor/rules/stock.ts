@@ -23,14 +23,12 @@ const isBalanced = ({ quantity, reserved, sold, received }: InventoryDoc): boole
 
 const ofEntry = ({ state }: InventoryDoc) => ({ visible: state === "OPEN" ? (true as const) : undefined });
 
-/** What follows from the reservations. */
 function counted(doc: InventoryDoc) {
   const held = reservationsIn(doc);
   const reserved = held.reduce((sum, { units }) => sum + units, 0);
   return { reserved, openOrders: held.length, hasReservations: held.length > 0 ? (true as const) : undefined };
 }
 
-/** Counts what is held anew. */
 export const recount: Rule = (doc) => (doc ? put({ ...doc, ...counted(doc) }, undefined) : keep(undefined));
 
 /** Derives the status anew, and has it published with a number above `known`. */
@@ -96,7 +94,6 @@ export function wrongInReservation(
   ];
 }
 
-/** What follows from the state of an order. */
 function ofOrder(doc: OrderDoc) {
   const isThere = !isTombstone(doc);
   return {

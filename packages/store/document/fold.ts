@@ -159,7 +159,6 @@ export interface View<T> {
   readonly noted?: ((doc: T) => string | undefined) | undefined;
 }
 
-/** Undefined when the schema shows nothing. */
 export const viewOf = <T>({ shown, tracked, noted }: Declaration): View<T> | undefined =>
   shown && { shown: shown as View<T>["shown"], tracked, noted: noted as View<T>["noted"] };
 

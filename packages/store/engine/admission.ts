@@ -45,7 +45,6 @@ export function createAdmission() {
   }
 
   return {
-    /** Runs a call that changes nothing. */
     read: counted,
     /** Runs a call that may change a document. */
     change: <R>(queues: Queues, id: Id, options: CallOptions | undefined, call: () => Promise<R>): Promise<R> =>

@@ -11,11 +11,9 @@ export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Prom
 interface Queue<T> {
   readonly items: T[];
   isUnderWay: boolean;
-  /** True when the next batch is scheduled. */
   isDue: boolean;
 }
 
-/** At most `maxBatch` items in a batch. */
 export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY) {
   let queues = new Map<K, Queue<T>>();
   /** How many items waited when the last batch was taken. */

@@ -32,7 +32,6 @@ export interface Source<V> {
    * that has resolved, every change after the tail's position is added to the tail.
    */
   start?(): (options: ChangesOptions) => Promise<void>;
-  /** Called when the last reader has left. */
   stop?(): void;
 }
 
@@ -191,7 +190,6 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
       isMoreToTell = true;
       if (!isWaking) void wakeAll();
     },
-    /** Ends all readers, with the error if there is one. */
     end(error?: unknown): void {
       for (const reader of [...readers]) {
         reader.failure = error;

@@ -27,7 +27,6 @@ export interface Match {
   readonly values: readonly (readonly Key[])[];
 }
 
-/** A checked query for texts that begin alike. */
 export type PrefixScan = PrefixQuery<string>;
 
 /** Throws a TypeError for a collection that not every engine could hold. */
@@ -145,7 +144,6 @@ export const attemptsAt = (limit: number): readonly number[] => [limit, limit + 
 export const tooMany = (collection: string) =>
   new Corrupt(`More than ${MAX_LEFT_OUT} documents in the way of one page of ${collection} can't be read.`);
 
-/** Reads the documents. Leaves out those that can't be read and reports them. */
 export function readable<S, T>(stored: readonly S[], read: (one: S) => T, report: Report): T[] {
   return stored.flatMap((one) => {
     try {

@@ -19,7 +19,6 @@ import type { Declaration } from "./queries.ts";
 import { type Report, readable } from "./queries.ts";
 import type { Runs } from "./table-store.ts";
 
-/** Past changes that are read at once. */
 const MAX_READ = 256;
 
 /** The place of a change in the log, and its time. */
@@ -36,7 +35,6 @@ export interface LogEntry extends Mark {
 
 /** The changes as bytes, in the order in which they were made. */
 export interface ChangeLog {
-  /** The latest change. */
   last(): Mark | undefined;
   /** The time of a change that is still in the log. */
   timeOf(number: number): number | undefined;
@@ -51,7 +49,6 @@ export interface ChangeLog {
   forget(before: number, limit: number): number;
 }
 
-/** A change as it is logged. */
 type Written = Doc & ShownChange;
 
 export interface TableChanges {
@@ -59,7 +56,6 @@ export interface TableChanges {
   note(before: Doc | undefined, after: Doc): (() => void) | undefined;
   changes(options: ChangesOptions): Promise<Changes<object>>;
   forget(before: number, limit: number, options: CallOptions | undefined): Promise<number>;
-  /** Ends all readers. */
   end(): void;
 }
 

@@ -120,7 +120,6 @@ interface Folding<T extends Doc> {
   readonly folded: Fold<T>;
   /** Writes the document as the batch has left it to the table. */
   write(): void;
-  /** Delivers the change to the readers. */
   made(): void;
 }
 

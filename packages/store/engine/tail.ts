@@ -71,7 +71,6 @@ export function createTail<V>(start: Position) {
       while (number > first && (kept[gone + number - 1 - first]?.change.position ?? "") > place) number--;
       return number;
     },
-    /** Forgets the changes. */
     clear() {
       first = tail.end;
       kept = [];

@@ -13,7 +13,6 @@ import type { Row } from "../rows.ts";
 export interface MemoryData {
   readonly collections: Map<string, Map<Id, Uint8Array>>;
   readonly sequences: Map<string, number>;
-  /** The change logs of the collections. */
   readonly changes: Map<string, LogEntry[]>;
 }
 export const emptyData = (): MemoryData => ({ collections: new Map(), sequences: new Map(), changes: new Map() });
@@ -28,7 +27,6 @@ export interface MemoryOptions {
   readonly data?: MemoryData;
   /** Without one, no deadline ever passes. */
   readonly clock?: Clock;
-  /** Called for documents that can't be read. */
   readonly report?: Report;
 }
 

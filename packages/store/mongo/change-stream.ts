@@ -23,7 +23,6 @@ import { backOff, TIMEOUT_MS, type Timing, withTimeout } from "./deadline.ts";
 import { readStored, TELLS, toldBy } from "./operation-log.ts";
 import type { Turns } from "./shared-query.ts";
 
-/** Changes that are read at once. */
 const MAX_READ = 256;
 /** The longest time to search the oplog for the next change. */
 const MAX_TIMEOUT_MS = 600_000;
@@ -39,7 +38,6 @@ export const secondsOf = (position: Position): number => Number.parseInt(TIME.ex
 export const positionAfter = (time: Timestamp): Position =>
   `82${hex(time.getHighBitsUnsigned())}${hex(time.getLowBitsUnsigned() + 1)}`;
 
-/** The option that makes a change stream begin at the position. */
 function beginAfter(position: Position) {
   const [time = "", seconds = "", increment = ""] = TIME.exec(position) ?? [];
   return time.length === position.length

@@ -60,9 +60,7 @@ export function createPerKeyQueue<T extends Doc>(
 }
 
 export interface ChangeOptions<T extends Doc> {
-  /** The indexed fields. */
   readonly keys: readonly string[];
-  /** What change events show of a document. */
   readonly view?: View<T> | undefined;
   readonly database: Database;
   readonly raw: Raw;
@@ -73,22 +71,16 @@ export interface ChangeOptions<T extends Doc> {
   readonly nextOperation: () => Operation;
 }
 
-/** The outcome of several updates of a document, and how they are answered once it is certain. */
-interface Decided {
-  /** How many of the updates have had their turn. */
-  readonly count: number;
-  /** Absent when the document stays as it is. */
-  readonly next: (Doc & Fields) | undefined;
-  settle(): void;
-}
-
 const calls = (updates: readonly { readonly call: Call }[]) => updates.map(({ call }) => call);
 
 export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
   const { keys, view, database, raw, reads, known, openWriter, timing, nextOperation } = options;
 
-  /** Each update decides on the document as the one before left it. Stops at the time `until`, but not before the first. */
-  function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number): Decided {
+  /**
+   * Each update decides on the document as the one before left it. Stops at the time `until`, but not before the first.
+   * Returns how many have had their turn, the document if it does not stay as it is, and what answers them once that is certain.
+   */
+  function decideAll(id: Id, stored: T | undefined, updates: readonly Update<T>[], until: number) {
     const document = fold(id, stored, keys);
     const answers: (() => void)[] = [];
     for (const { decide, resolve, reject } of updates) {
@@ -103,11 +95,7 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
     const settle = () => {
       for (const answer of answers) answer();
     };
-    return {
-      count: answers.length,
-      next: document.isChanged ? (document.doc as T & Fields) : undefined,
-      settle,
-    };
+    return { count: answers.length, next: document.isChanged ? (document.doc as T & Fields) : undefined, settle };
   }
 
   /**
@@ -150,11 +138,11 @@ export function createChanges<T extends Doc>(options: ChangeOptions<T>) {
         writing = true;
         for (const { call } of updates) call.inDoubt = true;
         known.forget(id);
-        const news = view && shownChange(view, stored?.doc, next as unknown as T);
+        const news = view && shownChange(view, stored?.doc, next);
         const fields = toStored(next, stored, operation, news);
         const written = await writer.write(stored, fields);
         if (written === "made") {
-          known.noteWritten(id, fields, { doc: next as unknown as T, operations: operationsOf(fields) });
+          known.noteWritten(id, fields, { doc: next, operations: operationsOf(fields) });
           return settle;
         }
         writing = false;

@@ -8,15 +8,7 @@ import { encode, type Fields } from "../document/codec.ts";
 import { viewOf } from "../document/fold.ts";
 import type { EngineContext } from "../engine/context.ts";
 import { createFeed, type Feed, noChanges, type Read } from "../engine/feed.ts";
-import {
-  type CallOptions,
-  type Changes,
-  type ChangesOptions,
-  type Doc,
-  Expired,
-  type Position,
-  Unavailable,
-} from "../port.ts";
+import { type CallOptions, type Doc, Expired, type Position, Unavailable } from "../port.ts";
 import { changeStreams, isPosition, positionAfter, type StreamOptions, secondsOf } from "./change-stream.ts";
 import type { Clients } from "./clients.ts";
 import { type Database, find } from "./database.ts";
@@ -38,11 +30,7 @@ const MAX_AHEAD_S = 600;
  */
 const PATIENCE_MS = 2_000;
 
-export interface MongoChanges {
-  changes(options: ChangesOptions): Promise<Changes<object>>;
-  forget(): Promise<number>;
-  end(): void;
-}
+export type MongoChanges = ReturnType<typeof mongoChanges>;
 
 export interface ChangesParts extends StreamOptions {
   readonly turns: Clients["turns"];
@@ -50,7 +38,7 @@ export interface ChangesParts extends StreamOptions {
   readonly run: Run;
 }
 
-export function mongoChanges(parts: ChangesParts): MongoChanges {
+export function mongoChanges(parts: ChangesParts) {
   const { declaration, database, turns, timing, run } = parts;
   const view = viewOf<Doc>(declaration);
   if (!view) return noChanges(declaration.name);

@@ -103,7 +103,6 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
       const times = readSeen(servers, texts);
       if (times) noteTime(times);
     },
-    /** Runs calls in a session of their own. */
     async inSession<R>(calls: (session: ClientSession) => Promise<R>): Promise<R> {
       const session = openSession();
       try {
@@ -116,7 +115,6 @@ export function openDatabase(client: MongoClient, name: string, hasSeveralMember
   };
 }
 
-/** The members of the command `find`. */
 interface Query {
   readonly filter: Fields;
   readonly batchSize: number;

@@ -13,7 +13,6 @@ const ABOUT = "_petstore";
 /** A service asks every 2 s whether its database is there; see `isInUse`. */
 const LOOK_MS = 5_000;
 
-/** What a database says of itself. */
 interface About {
   readonly _id: "format";
   readonly format: number;
@@ -29,7 +28,7 @@ export async function openDatabases(uri: string, services: readonly string[]) {
   const client = await connectAtOnce(uri, { appName: "petstore data", socketTimeoutMS: 0 });
   const database = (service: string) => client.db(databaseName(uri, service), byMajority);
   const about = (service: string) => database(service).collection<About>(ABOUT);
-
+  const formats = () => Promise.all(services.map((service) => about(service).findOne({ _id: "format" })));
   const collectionsOf = async (service: string) => [...(await recordsIn(database(service)).collections()), SEQUENCES];
 
   return {
@@ -46,9 +45,9 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     /** Throws `UnsupportedFormat` unless all of them are in the format of this version. */
     async checkFormats(): Promise<void> {
-      for (const service of services) {
-        const { format, fills } = (await about(service).findOne({ _id: "format" })) ?? {};
-        const name = databaseName(uri, service);
+      for (const [i, found] of (await formats()).entries()) {
+        const { format, fills } = found ?? {};
+        const name = databaseName(uri, services[i] as string);
         if (format === undefined) throw new Corrupt(`There is no database ${name} of a petstore.`);
         if (fills !== undefined) throw new Corrupt(`The database ${name} is not complete: ${fills} was cut short.`);
         const problem = formatProblem(name, format);
@@ -58,8 +57,7 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     /** What the databases are being filled by, if that was cut short. */
     async fills(): Promise<string | undefined> {
-      const all = await Promise.all(services.map((service) => about(service).findOne({ _id: "format" })));
-      return all.find((one) => one?.fills !== undefined)?.fills;
+      return (await formats()).find((one) => one?.fills !== undefined)?.fills;
     },
 
     async holdData(): Promise<boolean> {
@@ -99,7 +97,7 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     /** No petstore starts with the databases until `filled`. Resolves to what has them say again what they said before. */
     async fill(by: string): Promise<() => Promise<void>> {
-      const former = await Promise.all(services.map((service) => about(service).findOne({ _id: "format" })));
+      const former = await formats();
       const say = (service: string, said: Omit<About, "_id"> | null | undefined) =>
         said
           ? about(service).replaceOne({ _id: "format" }, said, { upsert: true })

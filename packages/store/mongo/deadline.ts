@@ -36,7 +36,6 @@ export interface Awaiting {
 export interface Call extends Awaiting {
   /** Set when a write of the call is sent: from then on it may have happened. */
   inDoubt: boolean;
-  /** What went wrong last. */
   failure: unknown;
 }
 
@@ -123,7 +122,6 @@ export async function withPatience(work: Promise<void>, onImpatience = () => {})
 export interface ReadLimits {
   /** How long the server may take, in milliseconds: as long as anybody waits, but no longer than the driver's call is waited for. */
   maxTimeMS(): number;
-  /** Aborts when everybody has left. */
   readonly signal: AbortSignal;
 }
 

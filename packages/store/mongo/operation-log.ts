@@ -79,7 +79,6 @@ export function toldBy<T extends Doc>(
   return shown && { ...told, shown };
 }
 
-/** The operation log in what `toStored` has made. */
 export const operationsOf = (fields: Fields) => fields[FIELD] as Stored["operations"];
 
 /** A filter that matches the document while it is still what was read. */

@@ -132,7 +132,6 @@ export function knownDocuments<T extends Doc>(decode: (bytes: Uint8Array) => Sto
       note(document.doc._id, bytes.length, document);
       return document;
     },
-    /** Remembers that there is no such document. */
     noteAbsent: (id: Id) => note(id, 0, undefined),
     noteWritten: (id: Id, fields: Fields, document: Stored<T>) => note(id, encode(fields).length, document),
     forget,

@@ -131,7 +131,6 @@ export function createSequences(
   }
 
   return {
-    /** A number greater than `above`. */
     async next(name: string, call: Call, above = 0): Promise<number> {
       const sequence = sequences.get(name) ?? open(name);
       const { atHand } = sequence;
@@ -158,7 +157,6 @@ export function createSequences(
 /** How long a number may be at hand before it is asked whether others have given higher ones meanwhile, in milliseconds. */
 const FRESH_MS = 10_000;
 
-/** Numbers that follow one another. */
 interface Range {
   next: number;
   last: number;
@@ -201,7 +199,6 @@ export function numbersAtHand() {
       else ranges.push({ next, last, since: now });
       highest = last;
     },
-    /** Drops the numbers up to this one. */
     drop(upTo: number): void {
       highest = Math.max(highest, upTo);
       ranges = ranges.filter(({ last }) => last > upTo);

@@ -27,11 +27,9 @@ const DUPLICATE_KEY = 11000;
 /** "unsure": some documents of the command were no longer what had been read, and only their number is known. */
 export type Written = "made" | "not made" | "unsure";
 
-/** The writes of one change. */
 export interface Writer {
   /** Stores `doc` if the document is still `base`. Rejects with the driver's error when it may have been stored. */
   write(base: Stored | undefined, doc: Fields): Promise<Written>;
-  /** No write will follow. */
   end(): void;
 }
 

@@ -13,7 +13,6 @@ export { FORMAT } from "./file.ts";
 export { recordsIn } from "./inspection.ts";
 export { IDENTITY, INCOMING };
 
-/** Pages that are copied at once. */
 const PAGES = 1_000;
 
 /** A file as it was left, which no other process can open until it is closed. Throws as `openFile` does. */

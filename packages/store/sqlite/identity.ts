@@ -43,10 +43,8 @@ export function holdIdentity(path: string) {
       return knownIn(db, name);
     });
     return {
-      /** The file that holds it. */
       path: file,
       ...known,
-      /** Makes one, on disk. */
       make: () =>
         run(() => {
           const id = randomBytes(12).toString("base64url");
@@ -90,7 +88,6 @@ export function checkBeside(path: string, own: Carried | undefined): void {
 export const hasTable = (db: DatabaseSync, name: string): boolean =>
   db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 
-/** What a file carries itself. */
 export interface Carried {
   readonly id: string;
   readonly opened: number;
