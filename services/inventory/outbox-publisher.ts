@@ -15,8 +15,8 @@ import type { PetInternalService } from "#proto/petstore/internal/v1/pet_interna
 import type { Deps, Worker } from "../records/module.ts";
 import { fromPetStatus, toPetStatus, traceOf } from "../records/record.ts";
 import { recoveryWorker, tracedWork } from "../records/recovery-worker.ts";
-import type { HighestOrder } from "./highest-order.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
+import type { HighestOrder } from "./order-recovery.ts";
 import { markPublished, type OperationResult, onceCleared, overtakeStatus } from "./rules.ts";
 
 /** Most pets in one call. */

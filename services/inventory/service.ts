@@ -5,10 +5,9 @@ import { listPending } from "../records/census.ts";
 import { createExpiry, type Expiry, keepingOf, withExpiry } from "../records/expiry.ts";
 import type { Deps, ServiceModule } from "../records/module.ts";
 import { createInventoryHandlers } from "./handlers.ts";
-import { createHighestOrder, type HighestOrder, MARKS } from "./highest-order.ts";
 import { type Entries, INVENTORY, isTombstone, type OperationOutcome } from "./model.ts";
+import { createHighestOrder, createReservationsWorker, type HighestOrder, MARKS } from "./order-recovery.ts";
 import { createPublisher, type Publisher } from "./outbox-publisher.ts";
-import { createReservationsWorker } from "./resolve-reservations.ts";
 import { commit, release } from "./rules.ts";
 
 /** What the handlers and workers work with. */

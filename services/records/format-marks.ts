@@ -113,6 +113,7 @@ function follow(
   let heardAt = 0;
 
   function note(found: FormatMark | undefined): void {
+    if (mark && found?.rev === mark.rev) return;
     const problem = problemOf(found, { service, name, version, formats });
     if (problem !== undefined) throw new UnsupportedFormat(problem);
     if (found?.format !== mark?.format) heardAt = clock();

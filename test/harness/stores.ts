@@ -10,7 +10,7 @@ import { pino } from "pino";
 import { type ServiceName, serviceNames } from "../../processes/names.ts";
 import { CATEGORIES } from "../../services/category/model.ts";
 import { INVENTORY, ordersIn } from "../../services/inventory/model.ts";
-import { INTERVAL_MS, MIN_AGE_MS } from "../../services/inventory/resolve-reservations.ts";
+import { INTERVAL_MS, MIN_AGE_MS } from "../../services/inventory/order-recovery.ts";
 import { ORDERS } from "../../services/order/model.ts";
 import { PETS } from "../../services/pet/model.ts";
 import { isUnfinished, wrongInTheEnd } from "../checker/invariants.ts";

@@ -1,6 +1,6 @@
 import type { Guarded } from "../mutant.ts";
 import { outbox } from "./outbox.ts";
-import { highestOrder, reservationRules, reservations } from "./reservations.ts";
+import { orderRecovery, reservationRules } from "./reservations.ts";
 
 const rules: Guarded = {
   file: "services/inventory/rules.ts",
@@ -227,4 +227,4 @@ const rules: Guarded = {
   ],
 };
 
-export const inventory: readonly Guarded[] = [rules, reservations, ...highestOrder, outbox];
+export const inventory: readonly Guarded[] = [rules, orderRecovery, outbox];

@@ -131,8 +131,8 @@ export const reservationRules: readonly Mutant[] = [
   },
 ];
 
-export const reservations: Guarded = {
-  file: "services/inventory/resolve-reservations.ts",
+export const orderRecovery: Guarded = {
+  file: "services/inventory/order-recovery.ts",
   mutants: [
     {
       guard: "an open order keeps its units",
@@ -183,25 +183,17 @@ export const reservations: Guarded = {
       put: "",
       by: "tests",
     },
+    {
+      guard: "the highest order outlives its process",
+      find: 'await marks.update(HIGHEST_ORDER, raise(noted), background(deps, "highest-order"))',
+      put: "noted",
+      by: "tests",
+    },
+    {
+      guard: "the highest order never falls",
+      find: "doc && doc.order >= order ? keep(doc.order) : put",
+      put: "doc && doc.order < 0 ? keep(doc.order) : put",
+      by: "tests",
+    },
   ],
 };
-
-export const highestOrder: readonly Guarded[] = [
-  {
-    file: "services/inventory/highest-order.ts",
-    mutants: [
-      {
-        guard: "the highest order outlives its process",
-        find: 'await marks.update(HIGHEST_ORDER, raise(noted), background(deps, "highest-order"))',
-        put: "noted",
-        by: "tests",
-      },
-      {
-        guard: "the highest order never falls",
-        find: "doc && doc.order >= order ? keep(doc.order) : put",
-        put: "doc && doc.order < 0 ? keep(doc.order) : put",
-        by: "tests",
-      },
-    ],
-  },
-];

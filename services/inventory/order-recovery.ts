@@ -1,18 +1,16 @@
 /**
- * Ends reservations whose order has ended. An order reserves its units before it is stored, and is complete or cancelled
- * before its units follow; a crash or a lost call in between leaves a reservation behind. So this worker asks Order, in
- * turn, about every reservation, and settles those of orders that are complete or have ended.
- *
- * A reservation may be older than its order for as long as a create takes. Asking earlier would be safe, but end the create;
- * so a reservation is asked about only when this process has seen it for longer. No stored time and no other clock counts.
+ * How Inventory keeps in step with Order, whatever a crash or the restoring of an older copy has left: it ends reservations
+ * whose order has ended, and remembers the highest order.
  */
 import { background, type CallContext, outgoing } from "@petstore/rpc/call";
+import * as s from "@petstore/store/document-schema";
+import { type Collection, type Decide, type Infer, keep, put, schema } from "@petstore/store/port";
 import { readTraceparent } from "@petstore/trace/context";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
-import type { Worker } from "../records/module.ts";
+import type { Deps, Worker } from "../records/module.ts";
 import { inTurn, tracedWork } from "../records/recovery-worker.ts";
-import { valueFor } from "./model.ts";
-import { type Reservation, reservationsIn } from "./rules.ts";
+import { type InventoryDoc, valueFor } from "./model.ts";
+import { highestOrder, type Reservation, reservationsIn } from "./rules.ts";
 import type { InventoryContext } from "./service.ts";
 
 const NAME = "inventory.reservations";
@@ -34,13 +32,15 @@ interface Seen {
   readonly reservation: Reservation;
 }
 
-export interface Reservations {
-  readonly worker: Worker;
-  /** Of the last round, how many are neither settled nor known to belong to an open order. */
-  readonly unsettled: () => number;
-}
-
-export function createReservationsWorker(context: InventoryContext): Reservations {
+/**
+ * Ends reservations whose order has ended. An order reserves its units before it is stored, and is complete or cancelled
+ * before its units follow; a crash or a lost call in between leaves a reservation behind. So this worker asks Order, in
+ * turn, about every reservation, and settles those of orders that are complete or have ended.
+ *
+ * A reservation may be older than its order for as long as a create takes. Asking earlier would be safe, but end the create;
+ * so a reservation is asked about only when this process has seen it for longer. No stored time and no other clock counts.
+ */
+export function createReservationsWorker(context: InventoryContext) {
   const { clock, log, failpoint, entries, orders, highestOrder, commitOrder, releaseOrder } = context;
   const next = inTurn(
     (batch, callContext) => entries.list({ ...batch, where: { hasReservations: true } }, callContext),
@@ -114,6 +114,7 @@ export function createReservationsWorker(context: InventoryContext): Reservation
   }
 
   return {
+    /** Of the last round, how many are neither settled nor known to belong to an open order. */
     unsettled: () => Math.max(unsettled.now, unsettled.before),
     worker: {
       name: NAME,
@@ -129,3 +130,52 @@ export function createReservationsWorker(context: InventoryContext): Reservation
     },
   };
 }
+
+const markSchema = s.object({ _id: s.string, rev: s.int, order: s.int });
+type MarkDoc = Infer<typeof markSchema>;
+export const MARKS = schema<MarkDoc>()("marks", {}, markSchema);
+
+/** The only document. */
+const HIGHEST_ORDER = "highest order";
+/** Pause between two looks whether it has to be stored, in milliseconds. */
+const HIGHEST_ORDER_MS = 1_000;
+
+/**
+ * The highest order that any entry has known. After Order was restored from an older copy, its counter goes on above it. It is
+ * read from entries that are changed or read anyway, and stored behind them, so that no order costs a write for it. A crash
+ * loses what was new in the last second, except for open orders, whose entries are read again.
+ */
+export interface HighestOrder {
+  /** Notes what an entry knows. */
+  note(entry: InventoryDoc): void;
+  get(callContext: CallContext): Promise<number>;
+  readonly worker: Worker;
+}
+
+export function createHighestOrder(marks: Collection<MarkDoc>, deps: Pick<Deps, "clock" | "random">): HighestOrder {
+  let [noted, stored] = [0, 0];
+  return {
+    note(entry) {
+      noted = Math.max(noted, highestOrder(entry));
+    },
+    async get(callContext) {
+      const mark = await marks.get(HIGHEST_ORDER, { ...callContext, latest: true });
+      return Math.max(noted, mark?.order ?? 0);
+    },
+    worker: {
+      name: "inventory.highest-order",
+      everyMs: HIGHEST_ORDER_MS,
+      async run() {
+        if (noted <= stored) return 0;
+        stored = await marks.update(HIGHEST_ORDER, raise(noted), background(deps, "highest-order"));
+        return 1;
+      },
+    },
+  };
+}
+
+/** Raises the mark, which never falls. */
+const raise =
+  (order: number): Decide<MarkDoc, number> =>
+  (doc) =>
+    doc && doc.order >= order ? keep(doc.order) : put({ _id: HIGHEST_ORDER, order }, order);
