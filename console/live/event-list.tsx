@@ -1,12 +1,11 @@
 /** The latest events, as a page of their own and in a rail beside every other page. */
 import { useSignal } from "@preact/signals";
-import { Chip } from "../parts/status.tsx";
+import { Chip } from "../parts/words.tsx";
 import type { Kind } from "../records/changes.ts";
 import { eventsCurl } from "../requests/forms.ts";
 import { hrefOf } from "../route.ts";
 import { credential } from "../session.ts";
-import { type LiveEvent, wordsOf } from "./events.ts";
-import { denied, kinds, liveState, readScopes } from "./state.ts";
+import { denied, kinds, type LiveEvent, liveState, readScopes, wordsOf } from "./state.ts";
 import { events, eventsUrl } from "./watch.ts";
 
 /** How many events the rail shows. */

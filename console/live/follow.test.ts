@@ -1,8 +1,7 @@
 import { PetstoreError } from "@petstore/client";
 import { expect, test } from "vitest";
-import type { LiveEvent } from "./events.ts";
 import { createFollowing, type FollowOptions } from "./follow.ts";
-import type { LiveState } from "./state.ts";
+import type { LiveEvent, LiveState } from "./state.ts";
 
 type Watch = FollowOptions["watch"];
 /** What happens during a watch: an event, a heartbeat, the end of a stream after which the client opens another, or an error. */

@@ -1,8 +1,7 @@
 /** Follows what happens in the store, and begins again whatever ends it. The client itself goes on where a stream has ended. */
 import type { PetstoreError, WatchOptions } from "@petstore/client";
 import type { Kind } from "../records/changes.ts";
-import type { LiveEvent } from "./events.ts";
-import { kinds as allKinds, type LiveState, readScopes } from "./state.ts";
+import { kinds as allKinds, type LiveEvent, type LiveState, readScopes } from "./state.ts";
 
 export interface FollowOptions {
   readonly watch: (

@@ -1,6 +1,8 @@
 /** The state of the page's live updates. */
 import { signal } from "@preact/signals";
-import type { Kind } from "../records/changes.ts";
+import type { StoreEvent } from "../../packages/client/events.ts";
+import { statusWord } from "../parts/words.tsx";
+import type { Kind, Kinds } from "../records/changes.ts";
 import { ofCaller } from "../session.ts";
 
 /**
@@ -27,3 +29,17 @@ export const kinds = Object.keys(readScopes) as readonly Kind[];
 
 /** Kinds of records that this caller may not read, so that their events don't come. */
 export const denied = ofCaller<readonly Kind[]>([]);
+
+/** What the client tells of the store, and how the page says it. */
+export type LiveEvent = StoreEvent;
+
+/** Describes a record in a few words. */
+const words: { readonly [K in Kind]: (record: Kinds[K]) => string } = {
+  pet: ({ id, name, status }) => `Pet ${id} ${name}: ${statusWord(status)}`,
+  category: ({ id, name }) => `Category ${id} ${name}`,
+  order: ({ id, petId, complete }) =>
+    `Order ${id}${petId === undefined ? "" : ` for pet ${petId}`}: ${complete ? "complete" : "open"}`,
+  inventory: ({ petId, quantity, status }) => `Stock of pet ${petId}: ${quantity}, ${statusWord(status)}`,
+};
+
+export const wordsOf = <K extends Kind>(kind: K, record: Kinds[K]): string => words[kind](record);

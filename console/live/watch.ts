@@ -7,9 +7,8 @@ import { sleep } from "../../packages/client/petstore.ts";
 import { baseUrl, petstore } from "../petstore.ts";
 import { type Kind, missed, tell } from "../records/changes.ts";
 import { isAsked, ofCaller, sessions } from "../session.ts";
-import type { LiveEvent } from "./events.ts";
 import { createFollowing } from "./follow.ts";
-import { denied, kinds, liveState } from "./state.ts";
+import { denied, kinds, type LiveEvent, liveState } from "./state.ts";
 
 /** Older ones are forgotten. */
 const MAX_EVENTS = 200;

@@ -6,11 +6,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Offered } from "../records/offers.ts";
 import { Conflict } from "./conflict.tsx";
 import { stepped } from "./count.ts";
-import { Dialog } from "./dialog.tsx";
+import { Dialog, Problem, useSending } from "./dialog.tsx";
 import { type FieldErrors, type FieldTexts, fieldErrors, InvalidInput } from "./field-errors.ts";
 import { OfferInput } from "./offers.tsx";
-import { Problem } from "./problem.tsx";
-import { useSending } from "./sending.ts";
 
 /** Texts of the fields, by the fields' names. */
 export type Values = Readonly<Record<string, string>>;

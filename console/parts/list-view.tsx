@@ -1,15 +1,15 @@
 /** A list as a table that highlights new and changed rows. */
-import type { Category, Pet, PetstoreError } from "@petstore/client";
+import type { Category, List, Pet, PetstoreError } from "@petstore/client";
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { liveState } from "../live/state.ts";
 import type { Kind, Kinds } from "../records/changes.ts";
 import { beginsWith, byId, byName } from "../records/listing.ts";
-import { createPagedList, type Mark, type Page, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
+import { createPagedList, firstPage, type Mark, type PagedList, type PagedListOptions } from "../records/paged-list.ts";
 import { hrefOf, route } from "../route.ts";
 import { signOut } from "../session.ts";
+import { Problem, type ProblemProps } from "./dialog.tsx";
 import { dropDrafts } from "./filters.tsx";
-import { Problem, type ProblemProps } from "./problem.tsx";
 
 /** Records on a page. */
 const PAGE_SIZE = 25;
@@ -21,10 +21,10 @@ interface PageRequest {
   readonly name?: string;
 }
 
-interface Source<K extends Kind> extends Omit<PagedListOptions<K>, "compare" | "read"> {
-  /** The field by which the records are in order. */
+interface Source<K extends Kind> extends Pick<PagedListOptions<K>, "kind" | "matches"> {
+  /** The field that identifies the records, by which they are in order. */
   readonly key: "id" | "petId";
-  readonly read: (page: PageRequest, options: { readonly signal: AbortSignal }) => Promise<Page<Kinds[K]>>;
+  readonly list: (page: PageRequest, options: { readonly signal: AbortSignal }) => List<Kinds[K]>;
 }
 
 const isNamed = (kind: Kind): boolean => kind === "pet" || kind === "category";
@@ -33,17 +33,19 @@ const isNamed = (kind: Kind): boolean => kind === "pet" || kind === "category";
 export function usePagedList<K extends Kind>(sourceOf: (query: URLSearchParams) => Source<K>): PagedList<Kinds[K]> {
   const { query } = route.value;
   const list = useMemo(() => {
-    const { key, read, matches, ...rules } = sourceOf(query);
+    const { kind, key, matches, list } = sourceOf(query);
+    const idOf = (record: Kinds[K]) => (record as Kinds[K] & Record<typeof key, number>)[key];
     const isAscending = query.get("sort") === "oldest";
-    const name = (isNamed(rules.kind) && query.get("name")) || "";
+    const name = (isNamed(kind) && query.get("name")) || "";
     // What is found by name comes in the order of names.
     const page = { limit: PAGE_SIZE, ...(name !== "" ? { name } : isAscending && { orderBy: key }) };
     const begins = beginsWith(name);
     return createPagedList<K>({
-      ...rules,
+      kind,
+      idOf,
       matches: name === "" ? matches : (record) => matches(record) && begins(record as Pet | Category),
-      compare: name === "" ? byId(rules.idOf, isAscending) : (byName as PagedListOptions<K>["compare"]),
-      read: (pageToken, signal) => read({ ...page, pageToken }, { signal }),
+      compare: name === "" ? byId(idOf, isAscending) : (byName as PagedListOptions<K>["compare"]),
+      read: (pageToken, signal) => firstPage(list({ ...page, pageToken }, { signal })),
     });
   }, [`${query}`]);
   useEffect(() => () => list.close(), [list]);
@@ -58,6 +60,12 @@ export interface Column<T> {
   readonly isNumber?: boolean;
 }
 
+/** The dialog that is open over a list, if one is. */
+export function useDialog() {
+  const [dialog, show] = useState<ComponentChildren>();
+  return { dialog, show, onClose: () => show(undefined) };
+}
+
 interface ListViewProps<T> {
   readonly title: string;
   readonly intro: ComponentChildren;
@@ -67,6 +75,7 @@ interface ListViewProps<T> {
   readonly filters: ComponentChildren;
   readonly create?: { readonly label: string; readonly onClick: () => void };
   readonly empty: Empty;
+  readonly dialog: ComponentChildren;
 }
 
 /** What stands in place of an empty list. */
@@ -79,7 +88,17 @@ interface Empty {
   readonly step: ComponentChildren;
 }
 
-export function ListView<T>({ title, intro, list, columns, actions, filters, create, empty }: ListViewProps<T>) {
+export function ListView<T>({
+  title,
+  intro,
+  list,
+  columns,
+  actions,
+  filters,
+  create,
+  empty,
+  dialog,
+}: ListViewProps<T>) {
   const { view, query } = route.value;
   const { idOf } = list;
   const listing = list.listing.value;
@@ -163,6 +182,7 @@ export function ListView<T>({ title, intro, list, columns, actions, filters, cre
           </button>
         )}
       </div>
+      {dialog}
     </>
   );
 }

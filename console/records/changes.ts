@@ -2,8 +2,18 @@
  * Passes changes of records to the parts of the page that show them. The changes come from the answers to the page's own
  * writes, and from watching those of others.
  */
-import type { Category, InventoryItem, Order, Pet } from "@petstore/client";
+
+import {
+  type Category,
+  type ErrorCode,
+  type InventoryItem,
+  type Order,
+  type Pet,
+  PetstoreError,
+} from "@petstore/client";
 import { signal } from "@preact/signals";
+import { liveState } from "../live/state.ts";
+import { notify } from "../notices.ts";
 import type { Change } from "./listing.ts";
 
 export interface Kinds {
@@ -45,3 +55,23 @@ export function whenMissed(reread: () => void): () => void {
     if (count !== seen) reread();
   });
 }
+
+/** The page's own writes. */
+/** When to read again after a write, in milliseconds. A pet's status follows its stock, within 250 ms on most machines. */
+const SETTLED_MS = [400, 3_000];
+
+/**
+ * Passes on a written record at once, and says so. If no live events come, what is shown is read again later, for the write's consequences.
+ */
+export function written<K extends Kind>(kind: K, record: Kinds[K], text: string, isDeleted = false): void {
+  tell({ kind, record, isDeleted, isOwn: true });
+  notify(text);
+  if (liveState.value === "live") return;
+  for (const ms of SETTLED_MS) setTimeout(() => missed.value++, ms);
+}
+
+/** Resolves when a record is deleted, also if somebody else has deleted it. `code` is what the petstore says then. */
+export const unlessGone = (deletion: Promise<unknown>, code: ErrorCode): Promise<unknown> =>
+  deletion.catch((thrown: unknown) => {
+    if (!(thrown instanceof PetstoreError) || thrown.code !== code) throw thrown;
+  });

@@ -1,16 +1,10 @@
 /** A list that is read page by page and then kept up to date. */
-import type { List, PetstoreError } from "@petstore/client";
+import type { List, Page, PetstoreError } from "@petstore/client";
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
-import { wordsOf } from "../live/events.ts";
-import { liveState } from "../live/state.ts";
+import { liveState, wordsOf } from "../live/state.ts";
 import { announce } from "../notices.ts";
 import { type Kind, type Kinds, listen, type News, whenMissed } from "./changes.ts";
 import { applyChange, type Listing, type ListRules } from "./listing.ts";
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly nextPageToken: string;
-}
 
 /** The page that a list begins with. */
 export async function firstPage<T>(list: List<T>): Promise<Page<T>> {

@@ -1,7 +1,6 @@
 /** Shows one call as it is made with other tools. */
 import { type DescMethod, type Message, toJson } from "@bufbuild/protobuf";
-import { type HttpRequest, httpRequest, operationOf, requestText } from "./http.ts";
-import { type Exact, httpJson, textOf } from "./json.ts";
+import { type Exact, type HttpRequest, httpJson, httpRequest, operationOf, requestText, textOf } from "./http.ts";
 
 export interface Place {
   /** Where the gateway is, without a slash at the end. */

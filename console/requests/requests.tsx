@@ -2,12 +2,11 @@
 import { toJson } from "@bufbuild/protobuf";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { Chip } from "../parts/status.tsx";
+import { Chip } from "../parts/words.tsx";
 import { baseUrl } from "../petstore.ts";
 import { credential } from "../session.ts";
 import { type Form, formsOf } from "./forms.ts";
-import { answerText, httpAnswer, httpError, operationOf, reasonOf } from "./http.ts";
-import type { Exact } from "./json.ts";
+import { answerText, type Exact, httpAnswer, httpError, operationOf, reasonOf } from "./http.ts";
 import { type Call, calls } from "./log.ts";
 
 export function Requests() {

@@ -1,83 +1,76 @@
 import type { InventoryItem, NewStock } from "@petstore/client";
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { notify } from "../notices.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { countMeant } from "../parts/count.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { editing, type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
-import { ListView, usePagedList } from "../parts/list-view.tsx";
-import { Name } from "../parts/name.tsx";
-import { Status, statusOf, statusOptions } from "../parts/status.tsx";
+import { ListView, useDialog, usePagedList } from "../parts/list-view.tsx";
+import { Name, Status, statusOf, statusOptions } from "../parts/words.tsx";
 import { petstore } from "../petstore.ts";
+import { written } from "../records/changes.ts";
 import { petName } from "../records/names.ts";
 import { firstPage } from "../records/paged-list.ts";
-import { written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 
 export function Inventory() {
-  const [dialog, show] = useState<ComponentChildren>();
-  const onClose = () => show(undefined);
+  const { dialog, show, onClose } = useDialog();
   const list = usePagedList<"inventory">((query) => {
     const petId = idIn(query, "pet");
     const status = statusOf(query.get("status"));
     return {
       kind: "inventory",
-      idOf: (item) => item.petId,
       matches: (item) =>
         (petId === undefined || item.petId === petId) && (status === undefined || item.status === status),
       key: "petId",
-      read: (page, options) => firstPage(petstore.inventory.list({ ...page, petId, status }, options)),
+      list: (page, options) => petstore.inventory.list({ ...page, petId, status }, options),
     };
   });
   return (
-    <>
-      <ListView
-        title="Inventory"
-        intro="What can still be sold. What open orders hold is not counted."
-        list={list}
-        columns={[
-          {
-            label: "Pet",
-            isHead: true,
-            cell: ({ petId }) => (
-              <a href={hrefOf("pets", { id: `${petId}` })}>
-                <Name>{petName(petId)}</Name>
-              </a>
-            ),
-          },
-          { label: "Pet ID", cell: ({ petId }) => `${petId}`, isNumber: true },
-          { label: "Quantity", cell: ({ quantity }) => quantity.toLocaleString("en"), isNumber: true },
-          { label: "Status", cell: ({ status }) => <Status status={status} /> },
-        ]}
-        actions={(item) => (
-          <>
-            <a class="button" href={hrefOf("orders", { pet: `${item.petId}`, state: "open" })}>
-              Open orders<span class="unseen"> for pet {`${item.petId}`}</span>
-            </a>
-            <button type="button" onClick={() => show(<SetStock {...{ item, onClose }} />)}>
-              Set stock<span class="unseen"> of pet {`${item.petId}`}</span>
-            </button>
-          </>
-        )}
-        filters={
-          <Filters>
-            <Choice name="status" label="Status" all="any" options={statusOptions} />
-            <IdFilter name="pet" label="Pet" offered="pet" />
-          </Filters>
-        }
-        empty={{
-          all: "There is no stock yet. Each pet that is created has its own.",
-          filtered: "No stock matches.",
-          step: (
-            <a class="button" href={hrefOf("pets")}>
-              Go to the pets
+    <ListView
+      dialog={dialog}
+      title="Inventory"
+      intro="What can still be sold. What open orders hold is not counted."
+      list={list}
+      columns={[
+        {
+          label: "Pet",
+          isHead: true,
+          cell: ({ petId }) => (
+            <a href={hrefOf("pets", { id: `${petId}` })}>
+              <Name>{petName(petId)}</Name>
             </a>
           ),
-        }}
-      />
-      {dialog}
-    </>
+        },
+        { label: "Pet ID", cell: ({ petId }) => `${petId}`, isNumber: true },
+        { label: "Quantity", cell: ({ quantity }) => quantity.toLocaleString("en"), isNumber: true },
+        { label: "Status", cell: ({ status }) => <Status status={status} /> },
+      ]}
+      actions={(item) => (
+        <>
+          <a class="button" href={hrefOf("orders", { pet: `${item.petId}`, state: "open" })}>
+            Open orders<span class="unseen"> for pet {`${item.petId}`}</span>
+          </a>
+          <button type="button" onClick={() => show(<SetStock {...{ item, onClose }} />)}>
+            Set stock<span class="unseen"> of pet {`${item.petId}`}</span>
+          </button>
+        </>
+      )}
+      filters={
+        <Filters>
+          <Choice name="status" label="Status" all="any" options={statusOptions} />
+          <IdFilter name="pet" label="Pet" offered="pet" />
+        </Filters>
+      }
+      empty={{
+        all: "There is no stock yet. Each pet that is created has its own.",
+        filtered: "No stock matches.",
+        step: (
+          <a class="button" href={hrefOf("pets")}>
+            Go to the pets
+          </a>
+        ),
+      }}
+    />
   );
 }
 
@@ -103,8 +96,7 @@ function SetStock({ item: before, onClose }: { readonly item: InventoryItem; rea
     // Without a number the petstore says that there is none.
     const wanted = { quantity: countMeant("quantity", quantity, base.current) } as NewStock;
     const item = await petstore.inventory.replace(petId, wanted, { ifMatch: etag });
-    written("inventory", item);
-    notify(`${petName(petId)}: ${item.quantity} in stock.`);
+    written("inventory", item, `${petName(petId)}: ${item.quantity} in stock.`);
   }
   async function read(): Promise<InventoryItem> {
     const now = await petstore.inventory.get(petId);

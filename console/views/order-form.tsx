@@ -1,12 +1,11 @@
 /** Places an order, for a pet that is chosen already or for any. */
 import type { NewOrder, Pet } from "@petstore/client";
-import { notify } from "../notices.ts";
 import { dateTime, integer32 } from "../parts/field-errors.ts";
 import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { useKeys } from "../parts/idempotency-key.ts";
 import { petstore } from "../petstore.ts";
+import { written } from "../records/changes.ts";
 import { idMeant, label } from "../records/offers.ts";
-import { written } from "../records/written.ts";
 
 export const shipDate: FieldSpec = {
   name: "shipDate",
@@ -37,8 +36,7 @@ export function OrderForm({ pet, onClose }: OrderFormProps) {
   async function submit(values: Values): Promise<void> {
     const wanted = await orderOf(values, pet);
     const order = await underKey(wanted, (idempotencyKey) => petstore.orders.create(wanted, { idempotencyKey }));
-    written("order", order);
-    notify(`Order ${order.id} is placed.`);
+    written("order", order, `Order ${order.id} is placed.`);
   }
   return (
     <RecordForm

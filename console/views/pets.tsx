@@ -1,27 +1,23 @@
 import type { NewPet, Pet } from "@petstore/client";
-import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { notify } from "../notices.ts";
-import { Confirm } from "../parts/confirm.tsx";
+import { Confirm } from "../parts/dialog.tsx";
 import { Choice, Filters, IdFilter, idIn, NameFilter } from "../parts/filters.tsx";
 import { editing, type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { useKeys } from "../parts/idempotency-key.ts";
-import { ListView, usePagedList } from "../parts/list-view.tsx";
-import { Name } from "../parts/name.tsx";
-import { Status, statusOf, statusOptions, statusWord } from "../parts/status.tsx";
+import { ListView, useDialog, usePagedList } from "../parts/list-view.tsx";
+import { Name, Status, statusOf, statusOptions, statusWord } from "../parts/words.tsx";
 import { petstore } from "../petstore.ts";
+import { unlessGone, written } from "../records/changes.ts";
 import type { NamedRecord } from "../records/listing.ts";
 import { nameOf } from "../records/names.ts";
 import { idMeant, labelOf } from "../records/offers.ts";
 import { firstPage } from "../records/paged-list.ts";
-import { unlessGone, written } from "../records/written.ts";
 import { hrefOf } from "../route.ts";
 import { CreateCategory } from "./categories.tsx";
 import { OrderForm } from "./order-form.tsx";
 
 export function Pets() {
-  const [dialog, show] = useState<ComponentChildren>();
-  const onClose = () => show(undefined);
+  const { dialog, show, onClose } = useDialog();
   const create = () => show(<CreatePet onClose={onClose} />);
   const createCategory = () => show(<CreateCategory onClose={onClose} />);
   const list = usePagedList<"pet">((query) => {
@@ -30,77 +26,74 @@ export function Pets() {
     const id = idIn(query, "id");
     return {
       kind: "pet",
-      idOf: (pet) => pet.id,
       matches: (pet) =>
         (status === undefined || pet.status === status) &&
         (categoryId === undefined || pet.categoryId === categoryId) &&
         (id === undefined || pet.id === id),
       key: "id",
-      read: (page, options) => firstPage(petstore.pets.list({ ...page, status, categoryId, id }, options)),
+      list: (page, options) => petstore.pets.list({ ...page, status, categoryId, id }, options),
     };
   });
   return (
-    <>
-      <ListView
-        title="Pets"
-        intro="What the shop sells and has sold. The status follows the stock and the orders."
-        list={list}
-        create={{ label: "New pet", onClick: create }}
-        columns={[
-          { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
-          {
-            label: "Name",
-            isHead: true,
-            cell: ({ id, name }) => (
-              <span class="named">
-                <Avatar id={id} name={name} />
-                <Name>{name}</Name>
-              </span>
-            ),
-          },
-          {
-            label: "Category",
-            cell: ({ categoryId }) => (
-              <a href={hrefOf("pets", { category: `${categoryId}` })}>
-                <Name>{nameOf("category", categoryId) ?? `${categoryId}`}</Name>
-              </a>
-            ),
-          },
-          { label: "Status", cell: ({ status }) => <Status status={status} /> },
-        ]}
-        actions={(pet) => (
-          <>
-            {canBeOrdered(pet) && (
-              <button type="button" onClick={() => show(<OrderForm {...{ pet, onClose }} />)}>
-                Order<span class="unseen"> {pet.name}</span>
-              </button>
-            )}
-            <a class="button" href={hrefOf("orders", { pet: `${pet.id}` })}>
-              See orders<span class="unseen"> for {pet.name}</span>
+    <ListView
+      dialog={dialog}
+      title="Pets"
+      intro="What the shop sells and has sold. The status follows the stock and the orders."
+      list={list}
+      create={{ label: "New pet", onClick: create }}
+      columns={[
+        { label: "ID", cell: ({ id }) => `${id}`, isNumber: true },
+        {
+          label: "Name",
+          isHead: true,
+          cell: ({ id, name }) => (
+            <span class="named">
+              <Avatar id={id} name={name} />
+              <Name>{name}</Name>
+            </span>
+          ),
+        },
+        {
+          label: "Category",
+          cell: ({ categoryId }) => (
+            <a href={hrefOf("pets", { category: `${categoryId}` })}>
+              <Name>{nameOf("category", categoryId) ?? `${categoryId}`}</Name>
             </a>
-            <button type="button" onClick={() => show(<EditPet {...{ pet, onClose }} />)}>
-              Edit<span class="unseen"> {pet.name}</span>
+          ),
+        },
+        { label: "Status", cell: ({ status }) => <Status status={status} /> },
+      ]}
+      actions={(pet) => (
+        <>
+          {canBeOrdered(pet) && (
+            <button type="button" onClick={() => show(<OrderForm {...{ pet, onClose }} />)}>
+              Order<span class="unseen"> {pet.name}</span>
             </button>
-            <button type="button" onClick={() => show(<DeletePet {...{ pet, onClose }} />)}>
-              Delete<span class="unseen"> {pet.name}</span>
-            </button>
-          </>
-        )}
-        filters={
-          <Filters search={<NameFilter />}>
-            <Choice name="status" label="Status" all="any" options={statusOptions} />
-            <IdFilter name="category" label="Category" offered="category" />
-            <IdFilter name="id" label="ID" />
-          </Filters>
-        }
-        empty={{
-          all: "There are no pets yet. Each belongs to a category, so begin with one.",
-          filtered: "No pet matches.",
-          step: <FirstSteps isBehind={dialog !== undefined} {...{ create, createCategory }} />,
-        }}
-      />
-      {dialog}
-    </>
+          )}
+          <a class="button" href={hrefOf("orders", { pet: `${pet.id}` })}>
+            See orders<span class="unseen"> for {pet.name}</span>
+          </a>
+          <button type="button" onClick={() => show(<EditPet {...{ pet, onClose }} />)}>
+            Edit<span class="unseen"> {pet.name}</span>
+          </button>
+          <button type="button" onClick={() => show(<DeletePet {...{ pet, onClose }} />)}>
+            Delete<span class="unseen"> {pet.name}</span>
+          </button>
+        </>
+      )}
+      filters={
+        <Filters search={<NameFilter />}>
+          <Choice name="status" label="Status" all="any" options={statusOptions} />
+          <IdFilter name="category" label="Category" offered="category" />
+          <IdFilter name="id" label="ID" />
+        </Filters>
+      }
+      empty={{
+        all: "There are no pets yet. Each belongs to a category, so begin with one.",
+        filtered: "No pet matches.",
+        step: <FirstSteps isBehind={dialog !== undefined} {...{ create, createCategory }} />,
+      }}
+    />
   );
 }
 
@@ -162,8 +155,7 @@ function CreatePet({ onClose }: { readonly onClose: () => void }) {
   async function submit(values: Values): Promise<void> {
     const wanted = await petOf(values);
     const pet = await underKey(wanted, (idempotencyKey) => petstore.pets.create(wanted, { idempotencyKey }));
-    written("pet", pet);
-    notify(`${pet.name} is in the shop as pet ${pet.id}.`);
+    written("pet", pet, `${pet.name} is in the shop as pet ${pet.id}.`);
   }
   const fields = fieldsWith("available");
   return <RecordForm title="New pet" submitLabel="Create pet" {...{ fields, fieldOf, submit, onClose }} />;
@@ -177,8 +169,11 @@ interface PetProps {
 function EditPet({ pet, onClose }: PetProps) {
   const category = useMemo(() => ({ id: pet.categoryId, name: nameOf("category", pet.categoryId) ?? "" }), []);
   async function submit(values: Values, etag: string): Promise<void> {
-    written("pet", await petstore.pets.replace(pet.id, await petOf(values, category), { ifMatch: etag }));
-    notify(`Pet ${pet.id} is changed.`);
+    written(
+      "pet",
+      await petstore.pets.replace(pet.id, await petOf(values, category), { ifMatch: etag }),
+      `Pet ${pet.id} is changed.`,
+    );
   }
   const fields = fieldsWith(`as it is (${statusWord(pet.status)})`);
   const title = `Edit pet ${pet.id}`;
@@ -189,8 +184,7 @@ function EditPet({ pet, onClose }: PetProps) {
 function DeletePet({ pet, onClose }: PetProps) {
   async function run(): Promise<void> {
     await unlessGone(petstore.pets.delete(pet.id, { ifMatch: pet.etag }), "PET_NOT_FOUND");
-    written("pet", pet, true);
-    notify(`${pet.name} is deleted.`);
+    written("pet", pet, `${pet.name} is deleted.`, true);
   }
   return (
     <Confirm title={`Delete ${pet.name}`} action="Delete" run={run} onClose={onClose}>

@@ -13,3 +13,8 @@ export const statusOptions = statuses.map((word) => [word, word] as const);
 export const Status = ({ status }: { readonly status: PetStatus }) => <Chip word={statusWord(status)} />;
 
 export const Chip = ({ word }: { readonly word: string }) => <span class={`chip ${word}`}>{word}</span>;
+
+/** What people have written. Its words are not broken, however narrow the column is, unless one is very long. */
+export const Name = ({ children: text }: { readonly children: string }) => (
+  <span class={/\S{14}/.test(text) ? "long" : undefined}>{text}</span>
+);
