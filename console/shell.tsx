@@ -1,13 +1,16 @@
 /** The frame around every view. */
+
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Events, Rail } from "./live/event-list.tsx";
 import { denied, type LiveState, liveState } from "./live/state.ts";
 import { heard, notices } from "./notices.ts";
+import { Dialog } from "./parts/dialog.tsx";
+import { Field } from "./parts/form.tsx";
 import type { Kind } from "./records/changes.ts";
 import { Requests } from "./requests/requests.tsx";
 import { hrefOf, route, type View, views } from "./route.ts";
-import { credential, isAsked, isUnknown, sessions, signOut } from "./session.ts";
-import { SignIn } from "./sign-in.tsx";
+import { credential, isAsked, isUnknown, sessions, signIn, signOut, stayUnknown } from "./session.ts";
 import { Categories } from "./views/categories.tsx";
 import { Inventory } from "./views/inventory.tsx";
 import { Orders } from "./views/orders.tsx";
@@ -115,5 +118,44 @@ function Live() {
     <p class={`live ${state === "live" ? "live-now" : state}`} role="status">
       {states[state]}
     </p>
+  );
+}
+
+/** Asks for an API key or a token, if the petstore requires one. */
+const spec = {
+  name: "credential",
+  label: "API key or access token",
+  kind: "secret",
+  hint: "Kept while this tab is open, and sent to this petstore alone.",
+} as const;
+
+export function SignIn() {
+  const text = useSignal("");
+  const error = useSignal<string | undefined>(undefined);
+  const type = (value: string) => {
+    text.value = value;
+  };
+  const send = (event: Event) => {
+    event.preventDefault();
+    // A header can't carry other characters.
+    if (/^[!-~]+$/.test(text.value.trim())) signIn(text.value.trim());
+    else error.value = "Enter an API key or a token; neither has spaces.";
+  };
+  return (
+    <Dialog title="Sign in" onClose={stayUnknown}>
+      <form noValidate onSubmit={send}>
+        <p>
+          {credential.value
+            ? "What you signed in with is not valid here, or not any more."
+            : "This petstore wants to know who you are."}
+        </p>
+        <Field spec={spec} value={text.value} error={error.value} onInput={type} />
+        <footer>
+          <button type="submit" class="primary">
+            Sign in
+          </button>
+        </footer>
+      </form>
+    </Dialog>
   );
 }

@@ -13,13 +13,7 @@ import { type Reason, rpcError } from "#errors";
 import type { GatewayConfig } from "./config.ts";
 import { httpServices } from "./services.ts";
 
-export interface Faults {
-  /** Replaces all. Throws `ConfigError`, and changes nothing then. */
-  set(faults: unknown): void;
-  /** Begins anew with the same faults. */
-  restart(random: () => number): void;
-  strike(transport: Transport): Transport;
-}
+export type Faults = ReturnType<typeof createFaults>;
 
 /** What any operation may answer. */
 const ANYWHERE: readonly string[] = ["UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED", "INTERNAL"] satisfies Reason[];
@@ -98,13 +92,14 @@ export async function setFaultsFile(faults: Faults, path: string): Promise<void>
 export function createFaults(
   { rate, auth }: Partial<Pick<GatewayConfig, "rate" | "auth">>,
   { random, sleep }: Pick<Runtime, "random" | "sleep">,
-): Faults {
+) {
   // As in the document: only then an answer may be RATE_LIMITED.
   const hasRates = rate !== undefined || auth !== undefined;
   let given: readonly Fault[] = [];
   let current: { readonly fault: Fault; readonly methods: ReadonlySet<string>; left: number }[] = [];
   let draw = random;
 
+  /** Begins anew with the same faults. */
   function restart(next: () => number): void {
     draw = next;
     current = given.map((fault) => ({
@@ -131,12 +126,13 @@ export function createFaults(
   const failure = ({ code }: Fault) => rpcError(code as Reason, ASKED_FOR);
 
   return {
-    set(faults) {
+    /** Replaces all. Throws `ConfigError`, and changes nothing then. */
+    set(faults: unknown): void {
       given = readFaults(faults, hasRates);
       restart(draw);
     },
     restart,
-    strike: ({ unary, stream }) => ({
+    strike: ({ unary, stream }: Transport): Transport => ({
       async unary(method, signal, timeoutMs, ...call) {
         const fault = next(method);
         if (!fault) return unary(method, signal, timeoutMs, ...call);

@@ -1,13 +1,11 @@
 /** The petstore's OpenAPI document: its services, limits and texts. */
-
 import type { Rate } from "@petstore/runtime/rate";
-import { filesBelow, type JsonObject, openApiDocument, operationsOf } from "connect-transcoder";
+import { filesBelow, type JsonObject, openApiDocument, operationsOf, type Sources } from "connect-transcoder";
 import { docs } from "#proto/docs.ts";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { API_VERSION, TOLD_CHOICES } from "./app.ts";
 import type { GatewayConfig } from "./config.ts";
 import { ratePolicy } from "./limits.ts";
-import { examples, patchExamples } from "./openapi-examples.ts";
 import { httpServices } from "./services.ts";
 
 /** @throws Error when the configured sunset is before the deprecation. */
@@ -130,3 +128,26 @@ The same services can be called by gRPC, gRPC-Web and Connect; this document is 
 | Time for a request | ${limits.requestMs / 1000} s |
 | Message of gRPC-Web or Connect | ${limits.rpcBytes} bytes |
 ${rate ? `| Requests of one caller | ${rate.requests} in ${rate.windowMs / 1000} s, ${rate.burst} at once |\n` : ""}`;
+
+/** The examples of the OpenAPI document. They work in this order on an empty petstore: identifiers start at 1. */
+export const examples: Sources["examples"] = {
+  "petstore.category.v1.NewCategory": [{ name: "Dogs", description: "Loyal, loud and hungry" }],
+  "petstore.category.v1.Category": [{ id: 1, name: "Dogs", description: "Loyal, loud and hungry" }],
+  "petstore.pet.v1.NewPet": [{ name: "Rex", categoryId: 1, status: "available" }],
+  "petstore.pet.v1.Pet": [{ id: 1, name: "Rex", categoryId: 1, status: "available" }],
+  "petstore.inventory.v1.InventoryUpdate": [{ quantity: 10 }],
+  "petstore.inventory.v1.InventoryItem": [{ petId: 1, quantity: 10, status: "available" }],
+  "petstore.order.v1.Order": [
+    { petId: 1, quantity: 1, shipDate: "2030-06-01T12:00:00Z", complete: false },
+    { shipDate: "2030-06-01T12:00:00Z" },
+  ],
+  // What an order is for does not change.
+  "petstore.order.v1.UpdateOrderRequest": [{ order: { shipDate: "2030-07-01T12:00:00Z" } }],
+};
+
+export const patchExamples: Sources["patchExamples"] = {
+  "petstore.category.v1.NewCategory": [{ description: null }],
+  "petstore.pet.v1.NewPet": [{ name: "Rex the Second" }],
+  "petstore.inventory.v1.InventoryUpdate": [{ quantity: 10 }],
+  "petstore.order.v1.Order": [{ shipDate: "2030-07-01T12:00:00Z" }, { complete: true }],
+};

@@ -6,28 +6,10 @@ import { ConfigError, type Environment, integer, optional, readEnvironment } fro
 import { CHOSEN, misspelledIn, type Warning } from "@petstore/runtime/settings";
 import { lameDuckSettings, processConfig, processSettings, storeSettings, storeWarnings } from "../processes/config.ts";
 import { listenProblem } from "../processes/listen-advice.ts";
-import { addressSettings, portOf, processNames, type Replicas, replicasOf } from "../processes/names.ts";
+import { addressSettings, portOf, processNames, replicasOf } from "../processes/names.ts";
 import { openFilesLimit } from "../processes/open-files.ts";
 
-export interface LauncherConfig {
-  /** The environment of the processes. */
-  readonly environment: Environment;
-  /** Says that a process may have too few files open for its settings, and what to do about it. */
-  readonly fewFiles: string | undefined;
-  readonly replicas: Replicas;
-  /** The gateway's. */
-  readonly port: number;
-  /** Where all gateways listen if there are several. */
-  readonly sharedPort: { readonly host: string; readonly port: number } | undefined;
-  /** Undefined when MongoDB stores the data. */
-  readonly dataDir: string | undefined;
-  /** The file of the petstore's own authority, if the certificates of the ports come from it. */
-  readonly authority: string | undefined;
-  /** The credential that callers need; undefined when they need none. */
-  readonly credential: "API key" | "access token" | undefined;
-  /** How long the gateway goes on serving after it was told to stop, in milliseconds. */
-  readonly lameDuckMs: number;
-}
+export type LauncherConfig = Readonly<ReturnType<typeof launcherConfig>>;
 
 const settings = { ...processSettings, ...storeSettings, ...lameDuckSettings };
 
@@ -62,7 +44,7 @@ export function launcherConfig(
   given: Environment = process.env,
   terminal = process.stdout.isTTY === true,
   { ports = 1, warnings = launcherWarnings(given) } = {},
-): LauncherConfig {
+) {
   const hasOwnProof = [given.INTERNAL_SECRET_FILE, given.INTERNAL_TLS_CA].some((value) => value?.trim());
   const environment: Record<string, string | undefined> = {
     ...(hasOwnProof ? {} : { INTERNAL_SECRET: randomBytes(32).toString("hex") }),
@@ -104,29 +86,34 @@ export function launcherConfig(
     .filter((name) => environment[name] !== given[name])
     .join();
   return {
-    environment,
+    /** That of the processes. */
+    environment: environment as Environment,
+    /** Says that a process may have too few files open for its settings, and what to do about it. */
     fewFiles,
     replicas,
+    /** The gateway's. */
     port,
+    /** Where all gateways listen if there are several. */
     sharedPort: isShared ? { host, port } : undefined,
+    /** Undefined when MongoDB stores the data. */
     dataDir: MONGODB_URI ? undefined : DATA_DIR,
+    /** The file of the petstore's own authority, if the certificates of the ports come from it. */
     authority: values.INTERNAL_TLS_CERT === undefined ? values.INTERNAL_TLS_CA : undefined,
-    credential: auth && (auth.apiKeysFile === undefined ? "access token" : "API key"),
+    /** The credential that callers need; undefined when they need none. */
+    credential: auth && (auth.apiKeysFile === undefined ? ("access token" as const) : ("API key" as const)),
+    /** How long the gateway goes on serving after it was told to stop, in milliseconds. */
     lameDuckMs,
   };
 }
 
-export interface Arguments {
-  /** Whether the whole petstore is to be one process: `npm start -- --single-process`, or SINGLE_PROCESS=1. */
-  readonly singleProcess: boolean;
-  /** The process id of npm, if it started this process: `--started-by=$PPID`, which some shells don't replace. */
-  readonly startedBy: number | undefined;
-}
-
 const STARTED_BY = "--started-by=";
 
-/** Throws `ConfigError` for an argument that is not known. */
-export function launcherArguments(args: readonly string[], environment: Environment): Arguments {
+/**
+ * Whether the whole petstore is to be one process: `npm start -- --single-process`, or SINGLE_PROCESS=1; and the process id of
+ * npm, if it started this process: `--started-by=$PPID`, which some shells don't replace. Throws `ConfigError` for an argument
+ * that is not known.
+ */
+export function launcherArguments(args: readonly string[], environment: Environment) {
   const startedBy = args.find((arg) => arg.startsWith(STARTED_BY))?.slice(STARTED_BY.length);
   const given = args.filter((arg) => !arg.startsWith(STARTED_BY));
   const unknown = given.find((arg) => arg !== "--single-process");

@@ -26,7 +26,7 @@ import {
 import { logLevels } from "@petstore/runtime/log-levels";
 import type { Warning } from "@petstore/runtime/settings";
 import { traceConfig, traceSettings } from "@petstore/trace/settings";
-import { authConfig, authSettings } from "./auth.ts";
+import { authConfig, authSettings, tlsConfig, tlsSettings } from "./credentials.ts";
 import {
   addressSettings,
   adminDistance,
@@ -40,7 +40,6 @@ import {
   type ServiceName,
 } from "./names.ts";
 import { openFilesLimit, withinOpenFiles } from "./open-files.ts";
-import { tlsConfig, tlsSettings } from "./tls.ts";
 
 /** What services and the gateway have in common. */
 export type ProcessConfig = Readonly<ReturnType<typeof processConfig>>;

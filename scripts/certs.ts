@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { PEER_NAME } from "../processes/tls.ts";
+import { PEER_NAME } from "../processes/credentials.ts";
 import { createAuthority } from "./certificates.ts";
 
 const USAGE = `npm run certs [-- --names shop.test,10.0.0.7] [--dir certs] [--force]

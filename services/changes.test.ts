@@ -8,7 +8,8 @@ import * as category from "./category/model.ts";
 import * as inventory from "./inventory/model.ts";
 import * as order from "./order/model.ts";
 import * as pet from "./pet/model.ts";
-import { changesWorker } from "./records/expiry.ts";
+import { createExpiry, keepingOf } from "./records/expiry.ts";
+import type { Worker } from "./records/module.ts";
 import { FORMAT } from "./records/record.ts";
 import { RETENTION } from "./records/retention.ts";
 
@@ -124,7 +125,9 @@ test("what changes told is forgotten when it is old enough, step by step", async
   for (let version = 1; version <= 25; version++) {
     await collection.update(7, () => put({ ...active, version }, 0));
   }
-  const worker = changesWorker("changes", collection, { clock, random: () => 0, retention: RETENTION });
+  const expiry = createExpiry(RETENTION.tombstones, clock);
+  const { workers } = keepingOf("category", collection, { clock, random: () => 0, retention: RETENTION, expiry });
+  const worker = workers.find(({ name }) => name === "category.changes") as Worker;
   now = RETENTION.eventsMs;
   expect(await worker.run(10)).toBe(0);
   now++;

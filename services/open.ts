@@ -5,14 +5,14 @@ import { withSpans } from "@petstore/rpc/client/traced";
 import { callerAddress } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
-import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
-import { createHealth, type HealthState, healthService } from "@petstore/rpc/server/health";
+import { createDispatcher } from "@petstore/rpc/server/dispatcher";
+import { createHealth, healthService } from "@petstore/rpc/server/health";
 import { startRpcServer } from "@petstore/rpc/server/server";
 import { every } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";
 import { openStore, storesOfOneProcess } from "@petstore/store/open";
-import { NotWritable, type StoreFile, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
+import { NotWritable, UnsupportedFormat, UnusableServer } from "@petstore/store/port";
 import { errors } from "#errors";
 import manifest from "../package.json" with { type: "json" };
 import type { Common, PathTo } from "../processes/common.ts";
@@ -38,19 +38,7 @@ const CENSUS_MS = 10_000;
 const VIOLATIONS_MS = 50_000;
 const VIOLATIONS_AFTER_MS = 10_000;
 
-export interface OpenService {
-  /** Takes calls of the same process. */
-  readonly dispatcher: Dispatcher;
-  readonly health: HealthState;
-  /** The file of its store, if it has one. */
-  readonly file: StoreFile | undefined;
-  /** Takes calls from outside, and starts the background work. Resolves to the address. */
-  listen(): Promise<string>;
-  /** Starts the background work, for whom nobody calls from outside. */
-  start(): void;
-  /** Does what background work there is now. Resolves to how much it was. */
-  work(): Promise<number>;
-}
+export type OpenService = Awaited<ReturnType<typeof openService>>;
 
 export interface ServiceOptions
   extends Pick<Common, "log" | "time" | "admin" | "tracing" | "metrics" | "authentication" | "tls"> {
@@ -79,7 +67,7 @@ export async function openService(
     failpoint = failpointOf(config),
   }: ServiceOptions,
   stack: AsyncDisposableStack,
-): Promise<OpenService> {
+) {
   const { name, host, port } = config;
   const onFatal = (err: unknown) => {
     // A restart would find an empty directory, and begin anew; or records that this version does not know.
@@ -117,6 +105,7 @@ export async function openService(
   const census = createCensus(service.countable, deps);
   for (const end of showService(metrics, name, dispatcher.load, service.countable, census.found)) stack.defer(end);
 
+  /** Takes calls from outside, and starts the background work. Resolves to the address. */
   async function listen(): Promise<string> {
     // Workers stop after the server, and before the store is closed.
     const workers = stack.use(new AsyncDisposableStack());
@@ -145,6 +134,7 @@ export async function openService(
     return server.url;
   }
 
+  /** Starts the background work: by itself for whom nobody calls from outside. */
   function start(workers = stack): void {
     const begin = (name: string, everyMs: number, run: (stop: AbortSignal) => Promise<unknown>) => {
       const failures = metrics.workerFailures.of(name);
@@ -181,10 +171,12 @@ export async function openService(
     };
   }
 
+  /** Does what background work there is now. Resolves to how much it was. */
   async function work(): Promise<number> {
     const done = await Promise.all(service.workers.map(({ run }) => run(BATCH)));
     return done.reduce((sum, count) => sum + count, 0);
   }
+  // `dispatcher` takes calls of the same process, and `file` is that of the store, if it has one.
   return { dispatcher, health, file: store.file, listen, start: () => start(), work };
 }
 

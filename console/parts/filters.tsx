@@ -2,7 +2,7 @@
 import { PetstoreError } from "@petstore/client";
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, TargetedEvent } from "preact";
-import { idMeant, labelOf, MAX_NAME } from "../records/offers.ts";
+import { idMeant, labelOf, MAX_NAME } from "../records/names.ts";
 import { route, setQuery } from "../route.ts";
 import { InvalidInput, integer, sentence } from "./field-errors.ts";
 import { OfferInput, useLull } from "./offers.tsx";

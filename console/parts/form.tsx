@@ -3,7 +3,7 @@ import { type ErrorCode, PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { Offered } from "../records/offers.ts";
+import type { Offered } from "../records/names.ts";
 import { Conflict } from "./conflict.tsx";
 import { stepped } from "./count.ts";
 import { Dialog, Problem, useSending } from "./dialog.tsx";

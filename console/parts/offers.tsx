@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { TargetedEvent } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { type Offered, offer } from "../records/offers.ts";
+import { type Offered, offer } from "../records/names.ts";
 
 /** How long to wait for another letter, in milliseconds. */
 const LULL_MS = 150;

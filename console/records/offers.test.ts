@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { idMeant } from "./offers.ts";
+import { idMeant } from "./names.ts";
 
 const all = [
   { id: 1, name: "Rex", status: "sold" },

@@ -5,7 +5,7 @@ import { type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { useKeys } from "../parts/idempotency-key.ts";
 import { petstore } from "../petstore.ts";
 import { written } from "../records/changes.ts";
-import { idMeant, label } from "../records/offers.ts";
+import { idMeant, label } from "../records/names.ts";
 
 export const shipDate: FieldSpec = {
   name: "shipDate",

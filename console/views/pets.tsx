@@ -9,8 +9,7 @@ import { Name, Status, statusOf, statusOptions, statusWord } from "../parts/word
 import { petstore } from "../petstore.ts";
 import { unlessGone, written } from "../records/changes.ts";
 import type { NamedRecord } from "../records/listing.ts";
-import { nameOf } from "../records/names.ts";
-import { idMeant, labelOf } from "../records/offers.ts";
+import { idMeant, labelOf, nameOf } from "../records/names.ts";
 import { firstPage } from "../records/paged-list.ts";
 import { hrefOf } from "../route.ts";
 import { CreateCategory } from "./categories.tsx";

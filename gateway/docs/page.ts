@@ -4,8 +4,18 @@
  */
 import { createHash } from "node:crypto";
 import { type Json, type JsonObject, jsonText } from "connect-transcoder";
-import { type Html, html, markdown } from "./html.ts";
-import { type Described, list, members, type Named, row, type Schema, typeOf } from "./schemas.ts";
+import {
+  type Described,
+  type Html,
+  html,
+  list,
+  markdown,
+  members,
+  type Named,
+  row,
+  type Schema,
+  typeOf,
+} from "./schemas.ts";
 import { style } from "./style.ts";
 
 /** What the page shows of a document. */

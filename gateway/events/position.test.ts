@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ServiceName } from "../../processes/names.ts";
-import { type Position, readId, writeId } from "./position.ts";
+import { type Position, readId, writeId } from "./watch-events.ts";
 
 const NAMES: readonly ServiceName[] = ["pet", "category", "order", "inventory"];
 const positions = fc

@@ -1,8 +1,10 @@
 /** WatchEvents: merges the events of the four services into one stream. */
 import { create, type Message } from "@bufbuild/protobuf";
+import { buildPath } from "@bufbuild/protobuf/reflect";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { callHeaders } from "@petstore/rpc/call";
+import { type RpcError, violationError } from "@petstore/rpc/errors";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { implement, type StreamingCall } from "@petstore/rpc/server/handlers";
@@ -13,12 +15,12 @@ import {
   EventService,
   SyncedCloudEventSchema,
   type WatchEventsRequest,
+  WatchEventsRequestSchema,
   type WatchEventsResponse,
   WatchEventsResponseSchema,
 } from "#proto/petstore/event/v1/event_service_pb.ts";
-import type { ServiceName } from "../../processes/names.ts";
+import { isServiceName, type ServiceName } from "../../processes/names.ts";
 import { merge } from "./merge.ts";
-import { type Position, readId, writeId, wrongId } from "./position.ts";
 import { type Around, servicesFor, type WatchedService, type WatchMessage } from "./watched-services.ts";
 
 export interface EventOptions extends Around, Pick<Runtime, "clock" | "random" | "sleep" | "log"> {
@@ -159,4 +161,54 @@ export function eventTransport(options: EventOptions): Transport {
   const handlers = implement(EventService, { watchEvents: (request, call) => watchEvents(request, call, options) });
   const dispatcher = createDispatcher([handlers], { deps: options, errors, streamLimits });
   return inProcessTransport(() => dispatcher);
+}
+
+/** The id of an event: the position in each service's stream of events. Opaque to callers. */
+/** The position in one service's stream. */
+export interface Position {
+  /** The resume token to continue with; empty before the first message. */
+  readonly token: string;
+  /** Whether the snapshot is still incomplete. */
+  readonly inSnapshot: boolean;
+}
+
+export type Positions = ReadonlyMap<ServiceName, Position>;
+
+export function writeId(positions: Positions): string {
+  const parts = [...positions].map(([name, { token, inSnapshot }]) => [name, token, ...(inSnapshot ? [1] : [])]);
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
+}
+
+/** Throws VALIDATION_FAILED for a text that is not the id of an event. */
+export function readId(id: string): Positions {
+  if (id === "") return new Map();
+  const parts = parse(Buffer.from(id, "base64url").toString());
+  if (!Array.isArray(parts)) throw invalid();
+  const positions = parts.map((part): [ServiceName, Position] => {
+    if (!Array.isArray(part)) throw invalid();
+    const [name, token, inSnapshot] = part;
+    if (!isServiceName(name) || typeof token !== "string" || (inSnapshot !== undefined && inSnapshot !== 1))
+      throw invalid();
+    return [name, { token, inSnapshot: inSnapshot === 1 }];
+  });
+  // A mangled id may still decode to a valid list: only the exact encoding is accepted.
+  if (writeId(new Map(positions)) !== id) throw invalid();
+  return new Map(positions);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid();
+  }
+}
+
+const invalid = () => wrongId("must be the id of an event as it was received. Begin again without it.");
+
+/** VALIDATION_FAILED for the last event id that a caller resumes from. `message` is a sentence without its subject. */
+export function wrongId(message: string): RpcError {
+  const { lastEventId } = WatchEventsRequestSchema.field;
+  const field = buildPath(WatchEventsRequestSchema).field(lastEventId).toPath();
+  return violationError(errors, [{ field, message, ruleId: "", rule: [], forKey: false }]);
 }

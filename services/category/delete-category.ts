@@ -8,7 +8,7 @@
  */
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import { onBehalfOf } from "../records/on-behalf.ts";
+import { onBehalfOf } from "../records/sagas.ts";
 import { endDeletion, renumberDeletion } from "./rules.ts";
 import type { CategoryContext } from "./service.ts";
 

@@ -2,8 +2,8 @@ import * as s from "@petstore/store/document-schema";
 import { type Infer, schema } from "@petstore/store/port";
 import { type Category, CategorySchema, NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { namedSchema } from "../records/folded-names.ts";
-import type { Sagas } from "../records/on-behalf.ts";
 import { FORMAT, members, type StoredRecord, toEtag, traceparentOf, whileVisible } from "../records/record.ts";
+import type { Sagas } from "../records/sagas.ts";
 
 /** The members of a category that clients set. */
 export const input = members(NewCategorySchema, { name: s.string, description: s.string.optional }, {});

@@ -6,8 +6,7 @@ import { createNameSearch, MARKS, type NameSearch, withFoldedName } from "../rec
 import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { Deps, ServiceModule } from "../records/module.ts";
-import { withCaller } from "../records/on-behalf.ts";
-import { recoveryWorker } from "../records/recovery-worker.ts";
+import { recoveryWorker, withCaller } from "../records/sagas.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { createCategoryHandlers } from "./handlers.ts";
 import { CATEGORIES, type Categories, type CategoryDoc, isTombstone, nameOf } from "./model.ts";

@@ -8,7 +8,7 @@ import { type Collection, type Decide, type Infer, keep, put, schema } from "@pe
 import { readTraceparent } from "@petstore/trace/context";
 import { OrderState } from "#proto/petstore/internal/v1/order_internal_service_pb.ts";
 import type { Deps, Worker } from "../records/module.ts";
-import { inTurn, tracedWork } from "../records/recovery-worker.ts";
+import { inTurn, tracedWork } from "../records/sagas.ts";
 import { type InventoryDoc, valueFor } from "./model.ts";
 import { highestOrder, type Reservation, reservationsIn } from "./rules.ts";
 import type { InventoryContext } from "./service.ts";
@@ -145,20 +145,14 @@ const HIGHEST_ORDER_MS = 1_000;
  * read from entries that are changed or read anyway, and stored behind them, so that no order costs a write for it. A crash
  * loses what was new in the last second, except for open orders, whose entries are read again.
  */
-export interface HighestOrder {
-  /** Notes what an entry knows. */
-  note(entry: InventoryDoc): void;
-  get(callContext: CallContext): Promise<number>;
-  readonly worker: Worker;
-}
-
-export function createHighestOrder(marks: Collection<MarkDoc>, deps: Pick<Deps, "clock" | "random">): HighestOrder {
+export function createHighestOrder(marks: Collection<MarkDoc>, deps: Pick<Deps, "clock" | "random">) {
   let [noted, stored] = [0, 0];
   return {
-    note(entry) {
+    /** Notes what an entry knows. */
+    note(entry: InventoryDoc): void {
       noted = Math.max(noted, highestOrder(entry));
     },
-    async get(callContext) {
+    async get(callContext: CallContext): Promise<number> {
       const mark = await marks.get(HIGHEST_ORDER, { ...callContext, latest: true });
       return Math.max(noted, mark?.order ?? 0);
     },
@@ -170,9 +164,11 @@ export function createHighestOrder(marks: Collection<MarkDoc>, deps: Pick<Deps, 
         stored = await marks.update(HIGHEST_ORDER, raise(noted), background(deps, "highest-order"));
         return 1;
       },
-    },
+    } satisfies Worker,
   };
 }
+
+export type HighestOrder = ReturnType<typeof createHighestOrder>;
 
 /** Raises the mark, which never falls. */
 const raise =

@@ -12,9 +12,9 @@ import { background, type CallContext, outgoing } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import type { TraceContext } from "@petstore/trace/context";
 import type { PetInternalService } from "#proto/petstore/internal/v1/pet_internal_service_pb.ts";
-import type { Deps, Worker } from "../records/module.ts";
+import type { Deps } from "../records/module.ts";
 import { fromPetStatus, toPetStatus, traceOf } from "../records/record.ts";
-import { recoveryWorker, tracedWork } from "../records/recovery-worker.ts";
+import { recoveryWorker, tracedWork } from "../records/sagas.ts";
 import type { Entries, InventoryDoc } from "./model.ts";
 import type { HighestOrder } from "./order-recovery.ts";
 import { markPublished, type OperationResult, onceCleared, overtakeStatus } from "./rules.ts";
@@ -40,24 +40,6 @@ interface PublisherContext extends Pick<Deps, "clock" | "random" | "log" | "fail
  */
 type Published = Pick<InventoryDoc, "_id" | "status" | "statusRev">;
 
-export interface Publisher {
-  /** Changes an entry. If it then has a status to publish, it is notified; the answer does not wait for Pet. */
-  change<R extends Pick<OperationResult, "entry">>(
-    id: number,
-    decide: Decide<InventoryDoc, R>,
-    failpoint: `inventory.${string}`,
-    callContext: CallContext,
-  ): Promise<R>;
-  /**
-   * Publishes the entry's status soon. Returns at once and never throws. Of several waiting statuses of one pet, only the
-   * newest is sent.
-   */
-  notify(entry: Published, changedBy?: TraceContext): void;
-  /** The revision of the pet's status that was last published; undefined if that is not known. */
-  publishedRev(petId: number): number | undefined;
-  readonly worker: Worker;
-}
-
 interface Publication {
   readonly newest: Published;
   /** The trace of a write that has changed it, if one is recorded. */
@@ -67,7 +49,7 @@ interface Publication {
 /** By pet id. */
 type Publications = Map<number, Publication>;
 
-export function createPublisher(context: PublisherContext): Publisher {
+export function createPublisher(context: PublisherContext) {
   const { clock, log, failpoint, entries, highestOrder, pets } = context;
   const waiting: Publications = new Map();
   const underWay: Publications = new Map();
@@ -170,14 +152,21 @@ export function createPublisher(context: PublisherContext): Publisher {
     // What it publishes belongs to the trace of the change.
     { ...context, tracing: undefined },
   );
-  const notify: Publisher["notify"] = (entry, changedBy) => {
+  /** Publishes the status soon. Returns at once and never throws. Of several waiting statuses of one pet the newest is sent. */
+  function notify(entry: Published, changedBy?: TraceContext): void {
     if (waiting.size >= MAX_WAITING) return;
     publish(entry, changedBy).catch((err) =>
       log.debug({ err, petId: entry._id }, "left a status for the worker to publish"),
     );
-  };
+  }
   return {
-    async change(id, decide, failpointName, callContext) {
+    /** Changes an entry. If it then has a status to publish, it is notified; the answer does not wait for Pet. */
+    async change<R extends Pick<OperationResult, "entry">>(
+      id: number,
+      decide: Decide<InventoryDoc, R>,
+      failpointName: `inventory.${string}`,
+      callContext: CallContext,
+    ): Promise<R> {
       const result = await entries.update(id, onceCleared(decide, published.get(id)), callContext);
       await failpoint(failpointName);
       if (result.entry) highestOrder.note(result.entry);
@@ -185,11 +174,12 @@ export function createPublisher(context: PublisherContext): Publisher {
       return result;
     },
     notify,
-    publishedRev: (petId) => published.get(petId),
+    /** The revision of the pet's status that was last published; undefined if that is not known. */
+    publishedRev: (petId: number) => published.get(petId),
     worker: {
       ...recovery,
       /** Runs until there is no backlog. A failure ends the run. */
-      async run(limit, stop) {
+      async run(limit: number, stop?: AbortSignal): Promise<number> {
         let published = 0;
         for (let batch = limit; batch === limit && !stop?.aborted; published += batch)
           batch = await recovery.run(limit, stop);
@@ -198,3 +188,5 @@ export function createPublisher(context: PublisherContext): Publisher {
     },
   };
 }
+
+export type Publisher = ReturnType<typeof createPublisher>;

@@ -5,8 +5,8 @@
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import type { Decide } from "@petstore/store/port";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { onBehalfOf } from "../records/on-behalf.ts";
 import { documentAfter, toPetStatus } from "../records/record.ts";
+import { onBehalfOf } from "../records/sagas.ts";
 import { MAX_STEPS } from "./create-pet.ts";
 import type { Intent, IntentEnd, PetDoc } from "./model.ts";
 import { applyDeletion, applyIntent, dropIntent, renumberIntent, toNumberedStatus, unfinished } from "./rules.ts";

@@ -2,8 +2,8 @@
 import { type CallContext, outgoing } from "@petstore/rpc/call";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { accepted, type Resolved, refused } from "../records/idempotency-keys.ts";
-import { onBehalfOf } from "../records/on-behalf.ts";
 import { documentAfter, toPetStatus } from "../records/record.ts";
+import { onBehalfOf } from "../records/sagas.ts";
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
 import { abort, activate, insert, insertAborted, refusalError, toNumberedStatus, unfinished } from "./rules.ts";
 import type { PetContext } from "./service.ts";

@@ -3,7 +3,6 @@ import { type Collection, type Infer, schema } from "@petstore/store/port";
 import { type NewPet, NewPetSchema, type Pet, PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
 import type { UpdatePetRequest } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { namedSchema } from "../records/folded-names.ts";
-import type { Sagas } from "../records/on-behalf.ts";
 import {
   FORMAT,
   fromPetStatus,
@@ -16,6 +15,7 @@ import {
   traceparentOf,
   whileVisible,
 } from "../records/record.ts";
+import type { Sagas } from "../records/sagas.ts";
 
 const factsSchema = s.object({ name: s.string });
 /** Fields that concern no other service: stored as the client sent them, under the names of the contract. */

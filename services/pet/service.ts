@@ -6,8 +6,7 @@ import { createNameSearch, MARKS, type NameSearch, withFoldedName } from "../rec
 import { createKeys, type Keys } from "../records/idempotency-keys.ts";
 import { KEYS } from "../records/key-transitions.ts";
 import type { Deps, ServiceModule } from "../records/module.ts";
-import { withCaller } from "../records/on-behalf.ts";
-import { recoveryWorker } from "../records/recovery-worker.ts";
+import { recoveryWorker, withCaller } from "../records/sagas.ts";
 import { advanceIntent, finishDeletion } from "./change-pet.ts";
 import { advanceCreation } from "./create-pet.ts";
 import { createDeletionGuard, type DeletionGuard } from "./deletion-guard.ts";

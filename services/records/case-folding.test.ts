@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { foldCase } from "./case-folding.ts";
+import { foldCase } from "./folded-names.ts";
 
 const LAST = 0x10ffff;
 const isSurrogate = (code: number) => code >= 0xd800 && code <= 0xdfff;

@@ -51,15 +51,6 @@ export interface Countable {
   readonly unsettled?: () => number;
 }
 
-/** What was found last. Each is undefined until all of it was counted once. */
-export interface Found {
-  readonly pending: ReadonlyMap<string, number> | undefined;
-  readonly tombstones: number | undefined;
-  readonly keys: number | undefined;
-  /** How long the oldest of the pending records had waited at the same step when they were last looked at, in milliseconds. */
-  oldestMs(): number | undefined;
-}
-
 const PAGE = 100;
 const PAUSE_MS = 100;
 /** Of more pending records, only so many are watched for how long they wait. */
@@ -73,10 +64,12 @@ export function createCensus(
   let watched = new Map<Id, { readonly step: number; readonly since: number }>();
   /** When the last look began. What has become of the records since then is not known, so they are no older. */
   let lookedAt = 0;
-  const found: { -readonly [M in keyof Found]: Found[M] } = {
-    pending: undefined,
-    tombstones: undefined,
-    keys: undefined,
+  /** What was found last. Each is undefined until all of it was counted once. */
+  const found = {
+    pending: undefined as ReadonlyMap<string, number> | undefined,
+    tombstones: undefined as number | undefined,
+    keys: undefined as number | undefined,
+    /** How long the oldest of the pending records had waited at the same step when they were last looked at, in milliseconds. */
     oldestMs() {
       if (!found.pending) return undefined;
       return [...watched.values()].reduce((oldest, { since }) => Math.max(oldest, lookedAt - since), 0);
@@ -101,7 +94,7 @@ export function createCensus(
   }
 
   return {
-    found: found as Found,
+    found: found as Readonly<typeof found>,
     /** Looks once at all records that are pending. */
     async look(stop: AbortSignal): Promise<void> {
       if (!pending) return;
@@ -131,7 +124,7 @@ export function showService(
   name: ServiceName,
   load: Dispatcher["load"],
   { isOutbox = false, unsettled }: Countable,
-  found: Found,
+  found: ReturnType<typeof createCensus>["found"],
 ): (() => void)[] {
   return [
     read(METRICS.limit, (tell) => tell(load.limit(), name, name)),

@@ -7,7 +7,6 @@
 import { background, type CallContext } from "@petstore/rpc/call";
 import type { Clock } from "@petstore/runtime/clock";
 import type { Collection, Doc, Draft, Indexes } from "@petstore/store/port";
-import type { ListPage } from "./census.ts";
 import type { NameSearch } from "./folded-names.ts";
 import type { Keys } from "./idempotency-keys.ts";
 import type { Deps, ServiceModule, Worker } from "./module.ts";
@@ -64,11 +63,11 @@ export async function removeExpired<T>(
 }
 
 /** A document that becomes a tombstone at the end of its life. */
-export interface ExpiringDoc extends Doc {
+interface ExpiringDoc extends Doc {
   /** The period in which it became a tombstone, or was last changed as one. */
   readonly endedOn?: number | undefined;
 }
-export type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
+type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
 
 /** Wraps a collection so that every write of a tombstone sets `endedOn`. */
 export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
@@ -79,41 +78,6 @@ export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
   const endOf = (doc: Draft<T>) => ({ endedOn: isTombstone(doc) ? expiry.period() : undefined });
   return { ...collection, update: (id, decide, options) => collection.update(id, storedWith(decide, endOf), options) };
 }
-
-/** A worker that removes tombstones that are old enough. */
-export function tombstonesWorker(
-  name: string,
-  collection: ExpiringDocs,
-  deps: Pick<Deps, "clock" | "random"> & { readonly expiry: Expiry },
-): Worker {
-  const { expiry } = deps;
-  const remove = (most: number, call: CallContext) =>
-    removeExpired(
-      expiry,
-      most,
-      (endedOn, limit) => collection.list({ where: { endedOn }, limit, order: "asc" }, call),
-      ({ _id }) => collection.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call),
-    );
-  return expiryWorker(name, remove, deps);
-}
-
-/** Lists the tombstones that are not old enough to be removed. */
-export const listTombstones =
-  (collection: Pick<ExpiringDocs, "list">, expiry: Expiry): ListPage<ExpiringDoc> =>
-  (page, callContext) =>
-    collection.list({ ...page, where: { endedOn: expiry.keptPeriods() } }, callContext);
-
-/** A worker that removes change events that are old enough. */
-export const changesWorker = (
-  name: string,
-  collection: Pick<Collection<never>, "forgetChanges">,
-  deps: Pick<Deps, "clock" | "random" | "retention">,
-): Worker =>
-  expiryWorker(
-    name,
-    (limit, callContext) => collection.forgetChanges(deps.clock() - deps.retention.eventsMs, limit, callContext),
-    deps,
-  );
 
 /** A worker that removes what has expired, until nothing is left. */
 export const expiryWorker = (
@@ -131,26 +95,40 @@ export const expiryWorker = (
   },
 });
 
-/** What every kind of record needs beside its own work: what has expired is removed, and what is kept is counted. */
+/**
+ * What every kind of record needs beside its own work: what has expired is removed, and what is kept is counted. `kind`: what
+ * the names of workers begin with, such as "pet".
+ */
+export function keepingOf(
+  kind: string,
+  records: ExpiringDocs & Pick<Collection<never>, "forgetChanges">,
+  { expiry, keys, names, retention, ...deps }: Kept,
+): Pick<ServiceModule, "workers" | "countable"> {
+  const removeTombstones = (most: number, call: CallContext) =>
+    removeExpired(
+      expiry,
+      most,
+      (endedOn, limit) => records.list({ where: { endedOn }, limit, order: "asc" }, call),
+      ({ _id }) => records.remove(_id, ({ endedOn }) => expiry.isExpired(endedOn), call),
+    );
+  const forgetChanges = (most: number, call: CallContext) =>
+    records.forgetChanges(deps.clock() - retention.eventsMs, most, call);
+  return {
+    workers: [
+      ...(names ? [names.worker] : []),
+      ...(keys ? [expiryWorker(`${kind}.keys`, keys.removeExpired, deps)] : []),
+      expiryWorker(`${kind}.tombstones`, removeTombstones, deps),
+      expiryWorker(`${kind}.changes`, forgetChanges, deps),
+    ],
+    countable: {
+      tombstones: (page, call) => records.list({ ...page, where: { endedOn: expiry.keptPeriods() } }, call),
+      ...(keys && { keys: keys.list }),
+    },
+  };
+}
+
 interface Kept extends Pick<Deps, "clock" | "random" | "retention"> {
   readonly expiry: Expiry;
   readonly keys?: Keys;
   readonly names?: Pick<NameSearch<never>, "worker">;
-}
-
-/** `kind`: what the names of workers begin with, such as "pet". */
-export function keepingOf(
-  kind: string,
-  records: ExpiringDocs & Pick<Collection<never>, "forgetChanges">,
-  { keys, names, ...context }: Kept,
-): Pick<ServiceModule, "workers" | "countable"> {
-  return {
-    workers: [
-      ...(names ? [names.worker] : []),
-      ...(keys ? [expiryWorker(`${kind}.keys`, keys.removeExpired, context)] : []),
-      tombstonesWorker(`${kind}.tombstones`, records, context),
-      changesWorker(`${kind}.changes`, records, context),
-    ],
-    countable: { tombstones: listTombstones(records, context.expiry), ...(keys && { keys: keys.list }) },
-  };
 }

@@ -4,8 +4,8 @@ import { type Infer, put, type Schema, type Store, schema } from "@petstore/stor
 import { expect, test } from "vitest";
 import { emptyData, openMemory } from "../../packages/store/memory/memory.ts";
 import { createNameSearch, MARKS, namedSchema, withFoldedName } from "./folded-names.ts";
-import { withCaller } from "./on-behalf.ts";
 import { FORMAT } from "./record.ts";
+import { withCaller } from "./sagas.ts";
 
 const recordSchema = s.object({ ...namedSchema.fields, name: s.string });
 type RecordDoc = Infer<typeof recordSchema>;

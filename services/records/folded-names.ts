@@ -2,7 +2,6 @@
  * Search by name. A visible record carries its name without case, and an index finds those that begin alike. Records that were
  * stored before there was a search get theirs from a worker. Until all have it nothing is searched, for some would be missing.
  */
-
 import { background, type CallContext } from "@petstore/rpc/call";
 import * as s from "@petstore/store/document-schema";
 import {
@@ -17,7 +16,6 @@ import {
   put,
   schema,
 } from "@petstore/store/port";
-import { foldCase } from "./case-folding.ts";
 import { DomainError } from "./errors.ts";
 import type { Deps, Worker } from "./module.ts";
 import { documentAfter, recordSchema, storedWith } from "./record.ts";
@@ -74,11 +72,7 @@ interface NamedRecords<T extends NamedRecord> {
   update(id: number, decide: Decide<T, void>, callContext: CallContext): Promise<void>;
 }
 
-export interface NameSearch<T> {
-  /** The visible records whose folded name begins with `prefix`, in the order of (folded name, id). Throws UNAVAILABLE. */
-  list(start: NameStart, callContext: CallContext): Promise<T[]>;
-  readonly worker: Worker;
-}
+export type NameSearch<T extends NamedRecord> = ReturnType<typeof createNameSearch<T>>;
 
 /** Where a page of records by name begins, and how far it goes. */
 export interface NameStart {
@@ -94,7 +88,7 @@ export function createNameSearch<T extends NamedRecord>(
   nameOf: NameOf<T>,
   marks: Collection<MarkDoc>,
   deps: Pick<Deps, "clock" | "random" | "sleep">,
-): NameSearch<T> {
+) {
   /** As it was read or written last. */
   let mark: MarkDoc | undefined;
 
@@ -120,7 +114,8 @@ export function createNameSearch<T extends NamedRecord>(
   }
 
   return {
-    async list(start, callContext) {
+    /** The visible records whose folded name begins with `prefix`, in the order of (folded name, id). Throws UNAVAILABLE. */
+    async list(start: NameStart, callContext: CallContext): Promise<T[]> {
       mark ??= await marks.get(FOLDED_NAMES, callContext);
       if (!mark) await foldAll({ limit: FEW, most: 1, call: () => callContext });
       if (!mark) {
@@ -138,7 +133,7 @@ export function createNameSearch<T extends NamedRecord>(
         const isDue = !mark || (mark.again !== undefined && deps.clock() >= mark.again);
         return isDue ? foldAll({ limit, stop, call: () => background(deps, "names") }) : 0;
       },
-    },
+    } satisfies Worker as Worker,
   };
 }
 
@@ -150,3 +145,33 @@ const walked =
     const isSecond = doc.again !== undefined && begun >= doc.again;
     return isSecond ? put({ _id: FOLDED_NAMES }, undefined) : keep(undefined);
   };
+
+/**
+ * Texts without the case of their letters: two are the same here if JavaScript's regular expressions with the flags `iu` take
+ * them for the same (Unicode's simple case folding). So K, k and the kelvin sign are one letter, and so are ß and ẞ, but not
+ * ß and ss. A text keeps its number of characters.
+ *
+ * How an assigned character folds never changes. A Node that knows a newer Unicode may fold characters that were not assigned
+ * before: a record that has one in its name is found by it once it is written again.
+ */
+export const foldCase = (text: string): string => Array.from(text, foldCharacter).join("");
+
+/** Characters that don't fold as their upper case does. */
+const OTHERS: ReadonlyMap<string, string> = new Map([
+  // Its upper case is that of i, which it is not.
+  ["\u0131", "\u0131"],
+  // Their upper case is several characters, the same as that of another one.
+  ["\u1fd3", "\u0390"],
+  ["\u1fe3", "\u03b0"],
+  ["\ufb05", "\ufb06"],
+]);
+
+function foldCharacter(character: string): string {
+  const other = OTHERS.get(character);
+  if (other !== undefined) return other;
+  const upper = character.toUpperCase();
+  const lower = (isOne(upper) ? upper : character).toLowerCase();
+  return isOne(lower) ? lower : character;
+}
+
+const isOne = (text: string): boolean => [...text].length === 1;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { foldCase } from "./case-folding.ts";
-import type { NamedRecord, NameStart } from "./folded-names.ts";
+import { foldCase, type NamedRecord, type NameStart } from "./folded-names.ts";
 import { readNamedPage, type Source } from "./page.ts";
 import { FORMAT } from "./record.ts";
 

@@ -4,10 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
 import type { CallContext } from "@petstore/rpc/call";
 import { max_page_size } from "#proto/petstore/common/v1/lists_pb.ts";
-import { foldCase } from "./case-folding.ts";
 import { DomainError } from "./errors.ts";
 import type { FinishOnRead } from "./finish-on-read.ts";
-import type { NamedRecord, NameSearch, NameStart } from "./folded-names.ts";
+import { foldCase, type NamedRecord, type NameSearch, type NameStart } from "./folded-names.ts";
 import { type StoredRecord, storedIds } from "./record.ts";
 
 export interface PageRequest {

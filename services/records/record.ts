@@ -32,7 +32,7 @@ export const recordSchema = s.object({
   visible: s.literal([true]).optional,
   /** Present while something in the record is unfinished. Recovery workers read no other documents. */
   pending: s.literal([true]).optional,
-  /** The caller that began what is pending (`on-behalf.ts`). Present with `pending`. */
+  /** The caller that began what is pending (`sagas.ts`). Present with `pending`. */
   caller: s.string.optional,
   /** The trace of a write, if it is recorded, and the revision that it made (`observed-store.ts`). */
   trace: s.object({ rev: s.int, traceparent: s.string }).optional,

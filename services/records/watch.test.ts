@@ -18,9 +18,8 @@ import { Membership } from "#proto/petstore/internal/v1/pet_internal_service_pb.
 import { createCategoryService } from "../category/service.ts";
 import { startTestService, type TestService, testClock } from "./fixtures/service.ts";
 import { brief, typeName, watching } from "./fixtures/watching.ts";
-import { writeResumeToken } from "./resume-token.ts";
 import { RETENTION } from "./retention.ts";
-import { createWatch, type EventAttributes, HEARTBEAT_MS } from "./watch.ts";
+import { createWatch, type EventAttributes, HEARTBEAT_MS, writeResumeToken } from "./watch.ts";
 
 let time: ReturnType<typeof testClock>;
 let service: TestService;

@@ -20,7 +20,7 @@ import { authOf } from "../../gateway/auth.ts";
 import { recordIn, sendRaw, servedInProcess, startGateway } from "../../gateway/fixtures/gateway.ts";
 import { limitCalls, withCallLimit } from "../../packages/rpc/link/client.ts";
 import type { Reason } from "../../services/records/errors.ts";
-import { writeResumeToken } from "../../services/records/resume-token.ts";
+import { writeResumeToken } from "../../services/records/watch.ts";
 import { dyingAt } from "../faults/crash-at-failpoint.ts";
 import { type Petstore, startPetstore } from "../harness/petstore.ts";
 import { cases } from "./cases/all.ts";

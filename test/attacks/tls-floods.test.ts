@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, test } from "vitest";
 import { END_HEADERS, headers, streams } from "../../packages/rpc/fixtures/frames.ts";
-import { PEER_NAME } from "../../processes/tls.ts";
+import { PEER_NAME } from "../../processes/credentials.ts";
 import { createAuthority } from "../../scripts/certificates.ts";
 import { type Attacked, type Flood, startAttacked, timeout } from "./flood.ts";
 import { begin, closedWindow, DOCS_PAGE, data, fields } from "./requests.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as idle } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { recoveryWorker } from "./recovery-worker.ts";
+import { recoveryWorker } from "./sagas.ts";
 
 /** Documents that are unfinished until their work succeeds. Advancing one lasts until `held` resolves. */
 function setUp(ids: readonly number[], fails: readonly number[] = [], random = () => 0, held?: Promise<void>) {

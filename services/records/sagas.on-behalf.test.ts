@@ -1,7 +1,7 @@
 import { type Doc, put, schema } from "@petstore/store/port";
 import { expect, test } from "vitest";
 import { openMemory } from "../../packages/store/memory/memory.ts";
-import { onBehalfOf, withCaller } from "./on-behalf.ts";
+import { onBehalfOf, withCaller } from "./sagas.ts";
 
 interface Saga extends Doc {
   readonly _id: number;
