@@ -48,19 +48,16 @@ export interface Deps {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
-export interface Calls extends Deps {
-  readonly logger: Logger | undefined;
-  /** The headers of a request: those of all, those of this one, and the credential. */
-  readonly headers: (given: HeadersInit | undefined, signal?: AbortSignal, ms?: number) => Promise<Headers>;
-  readonly unary: (method: DescMethodUnary, request: object, options?: CallOptions) => Promise<Message>;
-  readonly stream: (method: DescMethodServerStreaming, request: object, options: CallOptions) => AsyncIterable<Message>;
-}
+export type Calls = ReturnType<typeof createCalls>;
 
-export function createCalls(transport: Transport, options: CommonOptions, deps: Deps): Calls {
+export function createCalls(transport: Transport, options: CommonOptions, deps: Deps) {
   const { credential, maxRetries = MAX_RETRIES, timeout: usualTimeout = TIMEOUT_MS, logger } = options;
   const { clock, random, sleep } = deps;
 
-  /** A credential that does not come is waited for no longer than `ms`, nor after the signal is aborted. */
+  /**
+   * The headers of a request: those of all, those of this one, and the credential. One that does not come is waited for no
+   * longer than `ms`, nor after the signal is aborted.
+   */
   function headers(given: HeadersInit | undefined, signal?: AbortSignal, ms = Number.POSITIVE_INFINITY) {
     const made = headersOf(given);
     if (typeof credential !== "function") return made;

@@ -19,14 +19,9 @@ export interface Violation {
   readonly message: string;
 }
 
-interface More {
-  readonly status?: number;
-  readonly requestId?: string | undefined;
-  readonly retryAfterMs?: number | undefined;
-  readonly violations?: readonly Violation[] | undefined;
-  readonly missingScope?: string | undefined;
-  readonly cause?: unknown;
-}
+type More = Partial<
+  Pick<PetstoreError, "status" | "requestId" | "retryAfterMs" | "violations" | "missingScope" | "cause">
+>;
 
 export class PetstoreError extends Error {
   override readonly name = "PetstoreError";

@@ -1,8 +1,8 @@
 /** Watches all kinds of records by one connection: `GET /events`, as lines of JSON. */
 import type { Calls } from "./calls.ts";
 import { PetstoreError, toldIn } from "./errors.ts";
-import { type CloudEvent, readLines, recordIn } from "./lines.ts";
 import type { Category, InventoryItem, Order, Pet } from "./records.ts";
+import { chunksOf } from "./transport.ts";
 import {
   type Change,
   isEventType,
@@ -104,3 +104,36 @@ function itemOf({ id, event = "", data }: Line): StreamItem {
   const { time } = data;
   return { resumeToken: id, event: { recordType, type, id: data.id, ...(time && { time }), record: recordIn(data) } };
 }
+
+/** In characters. Every event of the petstore is shorter. */
+const MAX_LINE = 1 << 20;
+
+/**
+ * Reads what `GET /events` sends as lines of JSON (application/x-ndjson): yields each complete line, parsed. A last line that is incomplete is dropped.
+ * @throws SyntaxError for what is not JSON.
+ */
+export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<unknown> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of chunksOf(body)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE) throw new SyntaxError("A line of events has no end.");
+    for (const line of lines) if (line !== "") yield JSON.parse(line);
+  }
+}
+
+/** What a line says of a record. */
+interface CloudEvent {
+  readonly id: string;
+  readonly time?: string;
+  readonly etag?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The record as callers have it. A status that only a later version knows is a number there, and text here. */
+const recordIn = ({ data, etag = "" }: CloudEvent): object => ({
+  ...data,
+  ...("status" in data && { status: `${data.status}` }),
+  etag,
+});

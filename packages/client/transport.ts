@@ -19,7 +19,6 @@ import {
   trailerDemux,
   validateResponse,
 } from "@connectrpc/connect/protocol-connect";
-import { chunksOf } from "./lines.ts";
 
 export interface GatewayOptions {
   /** Where the gateway is, such as "http://127.0.0.1:8080"; "" is where a page came from. */
@@ -83,4 +82,14 @@ export function createTransport({ baseUrl, fetch, interceptors }: GatewayOptions
         },
       }),
   };
+}
+
+/** Safari can't iterate over a stream. */
+export async function* chunksOf<T>(body: ReadableStream<T>): AsyncGenerator<T> {
+  const reader = body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
 }

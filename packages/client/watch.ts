@@ -3,7 +3,6 @@ import type { DescMessage, DescMethodServerStreaming, Message } from "@bufbuild/
 import type { CallOptions, Calls } from "./calls.ts";
 import { type ErrorCode, type PetstoreError, petstoreError } from "./errors.ts";
 import { recordOf } from "./records.ts";
-import { untilSilent } from "./silence.ts";
 
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
@@ -103,6 +102,40 @@ export async function* resumed(
     const pause = Math.max(jitter, error?.retryAfterMs ?? 0);
     logger?.warn(`${name}: ${error?.code ?? "the stream has ended"}, again in ${Math.round(pause)} ms`);
     await sleep(pause, signal);
+  }
+}
+
+/** The petstore sends a message every 15 s at least. A stream that is silent for three times as long is dead. */
+const SILENCE_MS = 45_000;
+
+/**
+ * Yields the messages of a stream, and throws when none has come for SILENCE_MS. The stream is closed however the loop ends.
+ */
+async function* untilSilent<M>(
+  open: (signal: AbortSignal) => AsyncIterable<M>,
+  signal: AbortSignal | undefined,
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
+): AsyncGenerator<M> {
+  const over = new AbortController();
+  let isSilent = false;
+  const giveUp = () => {
+    isSilent = true;
+    over.abort();
+  };
+  try {
+    const stream = open(signal ? AbortSignal.any([signal, over.signal]) : over.signal)[Symbol.asyncIterator]();
+    for (;;) {
+      const answered = new AbortController();
+      void sleep(SILENCE_MS, answered.signal).then(() => answered.signal.aborted || giveUp());
+      const next = await stream.next().finally(() => answered.abort());
+      if (next.done) return;
+      yield next.value;
+    }
+  } catch (error) {
+    // Without this, it would look as if the caller had cancelled.
+    throw isSilent ? new Error(`nothing came for ${SILENCE_MS / 1000} s`) : error;
+  } finally {
+    over.abort();
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readLines } from "./lines.ts";
+import { readLines } from "./events.ts";
 
 function chunks(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
   let from = 0;
