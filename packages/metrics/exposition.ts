@@ -3,7 +3,7 @@
  * exemplars as well.
  */
 import { type Declaration, unitOf } from "./declaration.ts";
-import type { CounterSeries, Exemplar, HistogramSeries, Labelled, Read } from "./registry.ts";
+import type { CounterSeries, HistogramSeries, Labelled, Read } from "./registry.ts";
 
 export type Form = "openmetrics" | "plain";
 
@@ -84,7 +84,8 @@ const numberText = (value: number): string =>
 /** Alike in both forms, because it is a label: another text would be another series. "Canonical Numbers" in OpenMetrics. */
 const boundText = (bound: number): string => (Number.isInteger(bound) ? bound.toFixed(1) : numberText(bound));
 
-const exemplarText = (exemplar: Exemplar | undefined): string =>
-  exemplar
-    ? ` # {trace_id="${exemplar.traceId}",span_id="${exemplar.spanId}"} ${exemplar.value} ${exemplar.time / 1000}`
-    : "";
+function exemplarText(exemplar: ReturnType<HistogramSeries["exemplar"]>): string {
+  if (!exemplar) return "";
+  const { trace, value, time } = exemplar;
+  return ` # {trace_id="${trace.traceId}",span_id="${trace.spanId}"} ${value} ${time / 1000}`;
+}

@@ -90,39 +90,21 @@ export interface Trace {
   readonly spanId: string;
 }
 
-export interface CounterSeries {
-  add(count?: number): void;
-  value(): number;
-}
+export type CounterSeries = ReturnType<typeof counterSeries>;
 
-export function counterSeries(): CounterSeries {
+function counterSeries() {
   const count = new Float64Array(1); // a plain variable would be a new number on the heap with each addition
   return {
-    add(more = 1) {
+    add(more = 1): void {
       (count[0] as number) += more;
     },
     value: () => count[0] as number,
   };
 }
 
-export interface HistogramSeries {
-  record(value: number, trace?: Trace): void;
-  /** How many values are in the bucket alone, without those of smaller ones. */
-  inBucket(bucket: number): number;
-  /** The last value of a bucket with a trace, if there is any. */
-  exemplar(bucket: number): Exemplar | undefined;
-  sum(): number;
-}
+export type HistogramSeries = ReturnType<typeof histogramSeries>;
 
-export interface Exemplar {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly value: number;
-  /** Milliseconds since 1970. */
-  readonly time: number;
-}
-
-export function histogramSeries(bounds: readonly number[], clock: () => number): HistogramSeries {
+function histogramSeries(bounds: readonly number[], clock: () => number) {
   const last = bounds.length;
   const upper = Float64Array.from(bounds);
   const counts = new Float64Array(last + 1);
@@ -131,7 +113,7 @@ export function histogramSeries(bounds: readonly number[], clock: () => number):
   const values = new Float64Array(last + 1);
   const times = new Float64Array(last + 1);
   return {
-    record(value, trace) {
+    record(value: number, trace?: Trace): void {
       let bucket = 0;
       while (bucket < last && value > (upper[bucket] as number)) bucket++;
       (counts[bucket] as number)++;
@@ -141,12 +123,12 @@ export function histogramSeries(bounds: readonly number[], clock: () => number):
       values[bucket] = value;
       times[bucket] = clock();
     },
-    inBucket: (bucket) => counts[bucket] as number,
-    exemplar(bucket) {
+    /** How many values are in the bucket alone, without those of smaller ones. */
+    inBucket: (bucket: number) => counts[bucket] as number,
+    /** The last value of a bucket with a trace, and when it was recorded, if there is any. */
+    exemplar(bucket: number) {
       const trace = traces[bucket];
-      if (!trace) return undefined;
-      const { traceId, spanId } = trace;
-      return { traceId, spanId, value: values[bucket] as number, time: times[bucket] as number };
+      return trace && { trace, value: values[bucket] as number, time: times[bucket] as number };
     },
     sum: () => total[0] as number,
   };

@@ -81,22 +81,12 @@ export function requestIdIn(headers: Headers, random: Runtime["random"], trace?:
   return requestIdOf(given, headers.get(TRACEPARENT), random);
 }
 
-interface Incoming {
-  readonly headers: Headers;
-  readonly trace?: TraceContext | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+type Incoming = Pick<CallContext, "trace" | "signal"> & { headers: Headers; timeoutMs: number | undefined };
+type Admitted = { maxTimeoutMs: number; principal: Principal; seen?: string | undefined };
 
 export function openCall(
   { headers, trace, timeoutMs, signal }: Incoming,
-  {
-    clock,
-    random,
-    maxTimeoutMs,
-    principal,
-    seen,
-  }: Pick<Runtime, "clock" | "random"> & { maxTimeoutMs: number; principal: Principal; seen?: string | undefined },
+  { clock, random, maxTimeoutMs, principal, seen }: Pick<Runtime, "clock" | "random"> & Admitted,
 ): CallContext {
   return {
     deadline: clock() + Math.min(timeoutMs ?? maxTimeoutMs, maxTimeoutMs),
@@ -135,29 +125,26 @@ export function outgoing(clock: Runtime["clock"], { deadline, requestId: id, cal
   return { timeoutMs: Math.min(CALL_MS, left), headers: callHeaders({ id, caller, trace }) };
 }
 
-/** The time until which work is worth doing. Processes send each other the remaining time, never an instant: clocks differ. */
-export interface Deadline {
-  /** On the process's clock (milliseconds). Infinite if there is no limit. */
-  readonly at: number;
-  /** Milliseconds until the deadline; negative after it. */
-  remaining(): number;
-  /**
-   * The timeout of a call that is made now: the remaining whole milliseconds, at least 1. Undefined if there is no limit, or
-   * one of more digits than gRPC has for it: then the call ends when its caller does.
-   */
-  timeoutMs(): number | undefined;
-}
-
 /** The longest time that a timer of Node can be set to, about 25 days. Node fires a longer timer at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The largest value of a timeout in gRPC: eight digits ("gRPC over HTTP2", TimeoutValue). */
 const LONGEST_TIMEOUT_MS = 99_999_999;
 
-/** The deadline `ms` milliseconds from now; no limit if `ms` is undefined. */
-export function deadlineAfter(clock: Clock, ms = Number.POSITIVE_INFINITY): Deadline {
-  const at = clock() + ms;
+/**
+ * The time until which work is worth doing: `ms` milliseconds from now, or without limit if that is undefined. Processes send
+ * each other the remaining time, never an instant: clocks differ.
+ */
+export type Deadline = ReturnType<typeof deadlineAfter>;
+
+export function deadlineAfter(clock: Clock, ms = Number.POSITIVE_INFINITY) {
+  const at = clock() + ms; // infinite if there is no limit
+  /** Negative after it. */
   const remaining = () => at - clock();
+  /**
+   * Of a call that is made now: the remaining whole milliseconds, at least 1. Undefined if there is no limit, or one of more
+   * digits than gRPC has for it: then the call ends when its caller does.
+   */
   const timeoutMs = () => {
     const left = Math.ceil(remaining());
     return left > LONGEST_TIMEOUT_MS ? undefined : Math.max(1, left) || 1; // not NaN

@@ -26,12 +26,12 @@ export class DomainError<R extends string = string> extends Error {
   constructor(
     reason: R,
     message: string,
-    options?: { path?: string; cause?: unknown; metadata?: Record<string, string> },
+    { cause, path, metadata }: { path?: string; cause?: unknown; metadata?: Record<string, string> } = {},
   ) {
-    super(message, { cause: options?.cause });
+    super(message, { cause });
     this.reason = reason;
-    this.path = options?.path;
-    this.metadata = options?.metadata;
+    this.path = path;
+    this.metadata = metadata;
   }
 }
 
@@ -75,7 +75,7 @@ export interface ErrorCatalogue<R extends string = OwnReason> {
 const PASSES: ReadonlySet<string> = new Set(["OVERLOADED", "UNAVAILABLE"] satisfies OwnReason[]);
 const RETRY_AFTER_S = "1";
 
-export interface CatalogueOptions {
+interface CatalogueOptions {
   /** The domain of the reasons, in ErrorInfo. */
   readonly domain: string;
   readonly system: string;
@@ -148,8 +148,8 @@ function domainError(
   errors: ErrorCatalogue<string>,
   { reason, message, path, cause, metadata }: DomainError,
 ): RpcError {
-  if (path === undefined) return errors.rpcError(reason, message, cause, metadata);
-  const error = errors.rpcError(reason, `${path}: ${message}`, cause, metadata);
+  const error = errors.rpcError(reason, path === undefined ? message : `${path}: ${message}`, cause, metadata);
+  if (path === undefined) return error;
   const elements = path.split(".").map((fieldName) => create(FieldPathElementSchema, { fieldName }));
   error.details.push({ desc: ViolationsSchema, value: { violations: [{ field: { elements }, message }] } });
   return error;
@@ -162,8 +162,6 @@ interface Circumstances {
   /** The RPC has side effects, and it is unknown whether the failure came before or after them. */
   readonly writes?: boolean;
 }
-
-export type ErrorTranslation = ReturnType<typeof createErrorTranslation>;
 
 export function createErrorTranslation(errors: ErrorCatalogue, storeFailureOf: StoreFailureOf = () => undefined) {
   const { rpcError, system } = errors;
@@ -193,12 +191,10 @@ export function createErrorTranslation(errors: ErrorCatalogue, storeFailureOf: S
       if (failure === "overloaded")
         // A step before the refused one may have taken effect.
         return rpcError("OVERLOADED", `There is more work than can be done in time. ${advice(writes)}`, thrown);
-      if (failure === "full")
-        return rpcError(
-          "UNAVAILABLE",
-          `The store's disk is full, and takes no changes until there is room. ${advice(writes)}`,
-          thrown,
-        );
+      if (failure === "full") {
+        const full = "The store's disk is full, and takes no changes until there is room.";
+        return rpcError("UNAVAILABLE", `${full} ${advice(writes)}`, thrown);
+      }
       if (failure === "unreachable" || failure === "in doubt") {
         // The store refuses to begin work after its deadline.
         if (isLate) return rpcError("DEADLINE_EXCEEDED", outOfTime(writes), thrown);

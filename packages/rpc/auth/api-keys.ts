@@ -58,11 +58,7 @@ const acceptedFrom = ({ keys }: KeyFile): ReadonlyMap<string, Accepted> =>
       {
         hash: Buffer.from(hash, "hex"),
         expiresAt: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
-        identity: {
-          id: `key:${id}`,
-          scopes: new Set(scopes),
-          ...(own !== undefined && { rate: rate.read(own) }),
-        },
+        identity: { id: `key:${id}`, scopes: new Set(scopes), ...(own !== undefined && { rate: rate.read(own) }) },
       },
     ]),
   );

@@ -28,7 +28,7 @@ const file = z
     message: "two keys have the same id",
   });
 
-export type KeyEntry = z.infer<typeof entry>;
+type KeyEntry = z.infer<typeof entry>;
 export type KeyFile = z.infer<typeof file>;
 
 /** The file can't be used, or the change can't be made. The message says why, and quotes no values. */
@@ -62,10 +62,8 @@ export interface Issued {
   readonly key: string;
 }
 
-export interface NewKey {
-  readonly name: string;
+interface NewKey extends Pick<KeyEntry, "name" | "rate"> {
   readonly scopes: readonly string[];
-  readonly rate?: string | undefined;
   readonly expires: Date | undefined;
 }
 
@@ -82,11 +80,8 @@ export function createKey(content: KeyFile, { name, scopes, rate, expires }: New
     ...(rate !== undefined && { rate }),
     ...(expires && { expires: expires.toISOString() }),
   };
-  return {
-    content: parseKeyFile(JSON.stringify({ ...content, keys: [...content.keys, added] })),
-    id,
-    key: formatApiKey(key),
-  };
+  const changed = parseKeyFile(JSON.stringify({ ...content, keys: [...content.keys, added] }));
+  return { content: changed, id, key: formatApiKey(key) };
 }
 
 /** Gives a key a new secret. Its holder stays the same caller. Throws KeyFileError. */

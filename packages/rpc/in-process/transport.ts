@@ -47,10 +47,8 @@ async function unlessGivenUp(call: Promise<Answer>, signal: AbortSignal | undefi
   });
   if (!signal) return answered;
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const over = answered.then(
-    () => true,
-    () => true,
-  );
+  const yes = () => true;
+  const over = answered.then(yes, yes);
   const giveUp = () => reject(markRunning(givenUp(signal), over));
   signal.addEventListener("abort", giveUp, { once: true });
   answered.then(resolve, reject);
