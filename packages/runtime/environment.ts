@@ -151,11 +151,8 @@ export interface Setting<T> {
 /** The variables without which a setting has no effect, and what to do where one is not set. */
 export type Needs = Readonly<Record<string, string>>;
 export const withDefault = <T>(format: Format<T>, absent: T, needs?: Needs): Setting<T> => ({ format, absent, needs });
-export const optional = <T>(format: Format<T>, needs?: Needs): Setting<T | undefined> => ({
-  format,
-  absent: undefined,
-  needs,
-});
+export const optional = <T>(format: Format<T>, needs?: Needs): Setting<T | undefined> =>
+  withDefault<T | undefined>(format, undefined, needs);
 export const required = <T>(format: Format<T>): Setting<T> => ({ format, absent: undefined, required: true });
 
 export type Values<S> = { readonly [Name in keyof S]: S[Name] extends Setting<infer T> ? T : never };

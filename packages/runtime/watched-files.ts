@@ -19,13 +19,7 @@ export interface WatchOptions<T> extends Pick<Runtime, "log" | "sleep" | "random
   readonly said: { readonly again: string; readonly unusable: string };
 }
 
-export interface Watched<T> extends AsyncDisposable {
-  current(): T;
-  /** Calls `take` with the new value whenever it has changed. */
-  onChange(take: (value: T) => void): void;
-  /** Reads the files now, which also happens by itself. Never rejects. */
-  reload(): Promise<void>;
-}
+export type Watched<T> = Awaited<ReturnType<typeof watchFiles<T>>>;
 
 /** The text of a file in UTF-8, without the byte order mark that some editors begin every file with. */
 export const readText = async (path: string): Promise<string> => new TextDecoder().decode(await readFile(path));
@@ -37,7 +31,7 @@ export const readText = async (path: string): Promise<string> => new TextDecoder
 export async function watchFiles<T>(
   paths: readonly string[],
   { name, parse, describe, said, log, ...time }: WatchOptions<T>,
-): Promise<Watched<T>> {
+) {
   // One after the other: of several files that can't be read, the same one is named each time.
   const read = () => Array.fromAsync(paths, readText);
   const listeners: ((value: T) => void)[] = [];
@@ -47,6 +41,7 @@ export async function watchFiles<T>(
   let problem: string | undefined;
   let logged: string | undefined;
 
+  /** Reads the files now, which also happens by itself. Never rejects. */
   async function reload(): Promise<void> {
     try {
       const found = await read();
@@ -69,12 +64,12 @@ export async function watchFiles<T>(
     }
   }
 
-  const watch = every(LOOK_MS, name, reload, { log, ...time });
   return {
+    ...every(LOOK_MS, name, reload, { log, ...time }),
     current: () => value,
-    onChange: (take) => void listeners.push(take),
+    /** Calls `take` with the new value whenever it has changed. */
+    onChange: (take: (value: T) => void): void => void listeners.push(take),
     reload,
-    [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose](),
   };
 }
 

@@ -5,7 +5,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import type { Runtime } from "@petstore/runtime/clock";
 import { deadlineAfter } from "../call.ts";
 import type { ErrorCatalogue } from "../errors.ts";
 import { limitCalls } from "../link/client.ts";
@@ -44,8 +43,7 @@ export function createServiceTransport({
   return { ...pipeline(withLoadBalancing(balancer, { ...deps, lookAgain: all.lookAgain }), deps), ...all };
 }
 
-interface LoadBalancingDeps extends Pick<Runtime, "clock"> {
-  readonly errors: ErrorCatalogue;
+interface LoadBalancingDeps extends Pick<PipelineDeps, "clock" | "errors"> {
   /** Looks for replicas that have joined, within so many milliseconds. */
   readonly lookAgain?: ((ms: number) => Promise<void>) | undefined;
 }
@@ -90,7 +88,7 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
       for (;;) {
         const next = () => balancer.next(tried);
         const replica = next() ?? (await afterLook(next, deadline.remaining()));
-        if (!replica) throw allSilent(errors, method);
+        if (!replica) throw unavailable(errors, method, ALL_SILENT);
         tried.add(replica);
         const isLost = (error: ConnectError) => wayBroke(error, errors, signal);
         const noted = (thrown: unknown): ConnectError => {
@@ -117,7 +115,7 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
           const isElsewhere = isUnknownRpc(error, errors);
           const mayGoOn = messages && (isElsewhere || (isLost(error) && (isSilent || neverRan(error))));
           if (!mayGoOn || !(await isLeft(tried, deadline.remaining())))
-            throw isElsewhere ? nowhere(errors, method) : error;
+            throw isElsewhere ? unavailable(errors, method, NOWHERE) : error;
         }
       }
     },
@@ -129,7 +127,7 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
       for (;;) {
         const next = () => (tried.length === 0 ? ofThisTick() : balancer.next(new Set(tried)));
         const replica = next() ?? (await afterLook(next, deadline.remaining()));
-        if (!replica) throw inDoubt ?? allSilent(errors, method);
+        if (!replica) throw inDoubt ?? unavailable(errors, method, ALL_SILENT);
         tried.push(replica);
         let silence = (_: ConnectError) => {};
         let isSilent: ConnectError | undefined;
@@ -161,7 +159,7 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
           else if (isLost) balancer.failed(replica);
           const mayGoOn = isElsewhere || error === isSilent || neverRan(error);
           if (!mayGoOn || !(await isLeft(new Set(tried), deadline.remaining())))
-            throw inDoubt ?? (isElsewhere ? nowhere(errors, method) : error);
+            throw inDoubt ?? (isElsewhere ? unavailable(errors, method, NOWHERE) : error);
         }
       }
     },
@@ -171,13 +169,8 @@ export function withLoadBalancing(balancer: Balancer, { clock, errors, lookAgain
 const silent = ({ url, address }: Replica): ConnectError =>
   new ConnectError(`${url}${address ? ` at ${address}` : ""} is silent`, Code.Unavailable);
 
-const allSilent = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
-  notMade(errors, "UNAVAILABLE", `${parent.name} does not answer now. Try again in a second.`);
-
+const unavailable = (errors: ErrorCatalogue, { parent }: DescMethod, why: string): ConnectError =>
+  notMade(errors, "UNAVAILABLE", `${parent.name} ${why} Try again in a second.`);
+const ALL_SILENT = "does not answer now.";
 /** No 404: the caller's own version has the RPC, and so has the service once it is found again, or all of it is replaced. */
-const nowhere = (errors: ErrorCatalogue, { parent }: DescMethod): ConnectError =>
-  notMade(
-    errors,
-    "UNAVAILABLE",
-    `${parent.name} does not know this call now. Nothing was done. Try again in a second.`,
-  );
+const NOWHERE = "does not know this call now. Nothing was done.";
