@@ -1,13 +1,13 @@
 /** Puts one service together: store, peers, handlers, server, workers. */
 
 import { pipeline } from "@petstore/rpc/client/layers";
-import { withSpans } from "@petstore/rpc/client/traced";
 import { callerAddress } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";
 import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher } from "@petstore/rpc/server/dispatcher";
 import { createHealth, healthService } from "@petstore/rpc/server/health";
 import { startRpcServer } from "@petstore/rpc/server/server";
+import { withSpans } from "@petstore/rpc/traced";
 import { every } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { NO_RESTART, onCommand, type Report, type WaitsFor } from "@petstore/runtime/lifecycle";

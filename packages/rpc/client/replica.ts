@@ -11,8 +11,8 @@ import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import { type CallLimit, type Links, withCallLimit, withLink } from "../link/client.ts";
 import { LINK_CONTENT_TYPE, LINK_PATH, STREAM_WINDOW_BYTES } from "../link/frames.ts";
 import type { Certificates } from "../tls/certificates.ts";
+import { withSpans } from "../traced.ts";
 import { openSessions } from "./sessions.ts";
-import { withSpans } from "./traced.ts";
 
 /** Time limit of a health check. */
 const CHECK_MS = 1000;

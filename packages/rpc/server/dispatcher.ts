@@ -15,11 +15,11 @@ import { ANONYMOUS, CALLER_HEADER, type CallEnded, type Principal, SECRET_HEADER
 import type { ErrorCatalogue, StoreFailureOf } from "../errors.ts";
 import { isProven } from "../http/connections.ts";
 import type { StreamLimits } from "../http/limits.ts";
+import { traced } from "../traced.ts";
 import { type Implementation, isServed, isUnary, type Served } from "./handlers.ts";
 import { noSuchRpc } from "./refused-calls.ts";
 import { type Caller, type Calls, createRuns, type Entry, type Incoming, methodName } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
-import { traced } from "./traced.ts";
 import { onAbort } from "./until.ts";
 
 export interface DispatcherOptions {

@@ -7,9 +7,9 @@ import { measureNode } from "@petstore/metrics/node";
 import { createRegistry } from "@petstore/metrics/registry";
 import { recordCalls } from "@petstore/rpc/call";
 import { withDurations } from "@petstore/rpc/client/layers";
-import { withSpans } from "@petstore/rpc/client/traced";
 import { methodName, whenOver } from "@petstore/rpc/http/answers";
 import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
+import { withSpans } from "@petstore/rpc/traced";
 import { realTime, stopwatch } from "@petstore/runtime/clock";
 import { type Environment, readEnvironment } from "@petstore/runtime/environment";
 import {
