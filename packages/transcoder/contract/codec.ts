@@ -1,6 +1,6 @@
 /**
- * The two ways in which values are written as JSON, and what differs between them: names of enum values, for one, are short and in
- * lower case (PET_STATUS_AVAILABLE is "available"), or as in the contract.
+ * The two ways in which values are written as JSON, and all that differs between them: names of enum values are short and in lower
+ * case (PET_STATUS_AVAILABLE is "available"), or as in the contract.
  */
 import { createRegistry, type DescEnum, type DescField, type Registry } from "@bufbuild/protobuf";
 import {
@@ -96,7 +96,7 @@ export function enumNames(desc: DescEnum, isItem = false): [string, number][] {
     .map(({ name, number }) => [name.slice(prefix).toLowerCase(), number]);
 }
 
-/** Name and number of each value that is taken. In proto3 JSON: the one for JSON where it has another, and that of the contract. */
+/** Name and number of each value that is taken: in proto3 JSON its name in the contract, and one for JSON where it has another. */
 export const takenNames = (desc: DescEnum, isItem: boolean, { hasFullEnumNames }: Codec): [string, number][] =>
   hasFullEnumNames
     ? [

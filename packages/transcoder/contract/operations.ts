@@ -1,4 +1,4 @@
-/** From the descriptors of services to the HTTP operations that their annotations ask for, and which can be served beside each other. */
+/** From descriptors of services to the HTTP operations that their annotations ask for, and which can be served together. */
 import { create, type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";

@@ -141,8 +141,8 @@ function formatDuration({ seconds, nanos }: Duration): string {
 }
 
 /**
- * Paths by JSON names, separated by commas; undefined when the text is no mask. Outside of JSON, as in `?updateMask=display_name`, many callers write the names of the
- * contract: with `takesOriginal` a path may be either.
+ * Paths by JSON names, separated by commas; undefined when the text is no mask. Outside of JSON, as in
+ * `?updateMask=display_name`, many callers write the names of the contract: with `takesOriginal` a path may be either.
  */
 function parseFieldMask(text: string, takesOriginal: boolean): FieldMask | undefined {
   if (text === "") return create(FieldMaskSchema);

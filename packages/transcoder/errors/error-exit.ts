@@ -109,8 +109,8 @@ const INTERNAL = new HttpError("INTERNAL", "");
 const UPSTREAM_ERROR = new HttpError("UPSTREAM_ERROR", "A service gave an answer that can't be understood.");
 
 /**
- * The error that a service sent for its callers to see, and the same as one of HTTP. Undefined if the connection failed; with a catalogue, also if the service gave no reason of
- * the catalogue's domain.
+ * The error that a service sent for its callers to see, and the same as one of HTTP. Undefined if the connection failed; with a
+ * catalogue, also if the service gave no reason of the catalogue's domain.
  */
 function saidBy({ cause, operation }: UpstreamFailure, catalogue: Catalogue | undefined) {
   if (!(cause instanceof ConnectError)) return undefined;

@@ -5,8 +5,8 @@ import { textOf } from "../contract/well-known.ts";
 import { isDynamic } from "../request/any.ts";
 
 /**
- * Compiles the writer of an Any, as the members of the message within, and its type; `writerOf` gives that of the message within. It throws for a type that is not in the registry,
- * and for bytes that are no such message.
+ * Compiles the writer of an Any: its type, and the members of the message within, whose writer `writerOf` gives. It throws for a
+ * type that is not in the registry, and for bytes that are no such message.
  */
 export function anyWriter(registry: () => Registry, writerOf: (desc: DescMessage) => (message: Message) => string) {
   return (any: Any): string => {

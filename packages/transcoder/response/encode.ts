@@ -141,7 +141,7 @@ const memberOf = (field: DescField, around: Around) => ({
 export const isNullable = ({ presence, oneof, proto }: DescField, { nullIsUnset, omitUnpopulated }: Codec): boolean =>
   nullIsUnset && !omitUnpopulated && presence !== FeatureSet_FieldPresence.IMPLICIT && !oneof && !proto.proto3Optional;
 
-/** Compiles the writer of the extensions that a message has and the registry knows: fields that another file declares (proto2). */
+/** Compiles the writer of a message's extensions that the registry knows: fields of proto2 that another file declares. */
 function extensionWriter(desc: DescMessage, around: Around): (message: Message, isFirst: boolean) => string {
   return (message, isFirst) => {
     const registry = around.codec.registry();

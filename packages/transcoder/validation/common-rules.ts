@@ -36,6 +36,11 @@ import { remembered } from "../contract/fields.ts";
 import { filesBelow } from "../descriptors.ts";
 import type { Violation } from "./violation.ts";
 
+/** What is wrong with a value, told by the way from there. */
+type Check<T> = (value: T) => readonly Violation[];
+/** Undefined where a rule has no check. */
+type Checks<T> = readonly Check<T>[] | undefined;
+
 /** Tells which rules a message breaks; undefined where it, or one within it, has rules that are not judged here. */
 export const commonCheck = remembered((desc: DescMessage): Check<Message> | undefined => {
   const reached = new Set([desc]);
@@ -216,11 +221,6 @@ function rangeChecks<T>(rules: Int64Rules, at: Path, kind: string, { compare, wo
   const id = limits.map(({ name }) => name).join("_");
   return [unless(holds, `must be ${sentence}`, `${kind}.${id}`, [...at, rule])];
 }
-
-/** What is wrong with a value, told by the way from there. */
-type Check<T> = (value: T) => readonly Violation[];
-/** Undefined where a rule has no check. */
-type Checks<T> = readonly Check<T>[] | undefined;
 
 const NONE: readonly Violation[] = [];
 
