@@ -19,15 +19,12 @@ export type Phase = "starting" | "serving" | "draining";
 /** Undefined where there is to be none. */
 export async function openAdmin({ admin, targets, targetTls, metrics, phase }: AdminOptions) {
   if (!admin) return undefined;
-  const readiness = createReadiness({ targets, targetTls }, phase);
-  const alive = () => ({ status: 200, body: { status: "ok" } });
+  const readiness = createReadiness(targets.values(), targetTls, phase);
+  const alive = () => told(200, { status: "ok" });
   const routes: Readonly<Record<string, (accept: string | undefined) => AdminAnswer | Promise<AdminAnswer>>> = {
     "/livez": alive,
     "/healthz": alive,
-    "/startupz": () =>
-      phase() === "starting"
-        ? { status: 503, body: { status: "starting" } }
-        : { status: 200, body: { status: "started" } },
+    "/startupz": () => (phase() === "starting" ? told(503, { status: "starting" }) : told(200, { status: "started" })),
     "/readyz": readiness,
     "/metrics": (accept) => {
       const form = formFor(accept);
@@ -37,41 +34,37 @@ export async function openAdmin({ admin, targets, targetTls, metrics, phase }: A
   const answer = (request: IncomingMessage) => {
     const { path } = splitTarget(request.url ?? "");
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-    if (!route) return { status: 404, body: { message: `Here are ${Object.keys(routes).join(", ")}.` } };
+    if (!route) return told(404, { message: `Here are ${Object.keys(routes).join(", ")}.` });
     if (request.method !== "GET" && request.method !== "HEAD")
-      return {
-        status: 405,
-        headers: { allow: "GET, HEAD" },
-        body: { message: "Everything here is asked for by GET." },
-      };
+      return { ...told(405, { message: "Everything here is asked for by GET." }), headers: { allow: "GET, HEAD" } };
     return route(request.headers.accept);
   };
   return openAdminPort(admin, answer, adviceOn("admin-"));
 }
 
+const told = (status: number, body: object): AdminAnswer => ({ status, body });
+
 /**
  * Ready as long as any target accepts connections; it names those that don't. They are tried once at a time, however many ask.
  */
-function createReadiness(
-  given: Pick<Settings, "targets" | "targetTls">,
-  phase: () => Phase,
-): () => Promise<AdminAnswer> {
-  const targets = new Set(given.targets.values());
+function createReadiness(urls: Iterable<string>, tls: Settings["targetTls"], phase: () => Phase) {
+  const targets = new Set(urls);
   let trying: Promise<string[]> | undefined;
   const isAway = async (target: string) =>
-    reach(target, given.targetTls, PATIENCE_MS).then(
+    reach(target, tls, PATIENCE_MS).then(
       () => [],
       () => [new URL(target).host],
     );
   return async () => {
-    if (phase() !== "serving") return { status: 503, body: { status: "not ready", failing: [], phase: phase() } };
+    if (phase() !== "serving") return told(503, { status: "not ready", failing: [], phase: phase() });
     trying ??= Promise.all(Array.from(targets, isAway))
       .then((all) => all.flat())
       .finally(() => {
         trying = undefined;
       });
     const failing = await trying;
-    const isReady = failing.length < targets.size;
-    return { status: isReady ? 200 : 503, body: { status: isReady ? "ready" : "not ready", failing } };
+    return failing.length < targets.size
+      ? told(200, { status: "ready", failing })
+      : told(503, { status: "not ready", failing });
   };
 }

@@ -63,7 +63,7 @@ export function readFlags(args: readonly string[]) {
   if (targets.size === 0)
     throw new UsageError("--descriptor-set says nothing of where the services are: add --target URL.");
   if (values.json && !values.check) throw new UsageError("--json is the form of --check: add --check.");
-  const port = count("port", values.port, 8080, 0, MAX_PORT);
+  const port = count("port", values.port, 8080, [0, MAX_PORT]);
   return {
     /** Where the contract comes from. */
     source,
@@ -87,8 +87,8 @@ export function readFlags(args: readonly string[]) {
     library: {
       errors: oneOf("errors", values.errors, ["status", "problem"]),
       limits: {
-        bodyBytes: count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, 1, 1024 ** 3),
-        jsonDepth: count("json-depth", values["json-depth"], 100, 1, 1000),
+        bodyBytes: count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, [1, 1024 ** 3]),
+        jsonDepth: count("json-depth", values["json-depth"], 100, [1, 1000]),
         requestMs: duration("timeout", values.timeout ?? "30s"),
       },
       codec: oneOf("codec", values.codec, ["proto3", "exact"]),
@@ -118,7 +118,7 @@ function readAdmin(host = "127.0.0.1", given: string | undefined, port: number) 
   const usual = port && port + ADMIN_DISTANCE;
   if (given === undefined && usual > MAX_PORT)
     throw new UsageError(`--port ${port} leaves no room for the admin port above it: add --admin-port PORT, or off.`);
-  return { host, port: count("admin-port", given, usual, 0, MAX_PORT, ", or off") };
+  return { host, port: count("admin-port", given, usual, [0, MAX_PORT], ", or off") };
 }
 
 function parse(args: readonly string[]) {
@@ -170,14 +170,8 @@ function oneOf<const T extends string>(name: string, value: string | undefined, 
   return found;
 }
 
-function count(
-  name: string,
-  value: string | undefined,
-  otherwise: number,
-  least: number,
-  most: number,
-  more = "",
-): number {
+function count(name: string, value: string | undefined, otherwise: number, range: [number, number], more = ""): number {
+  const [least, most] = range;
   if (value === undefined) return otherwise;
   const number = /^\d{1,12}$/.test(value) ? Number(value) : Number.NaN;
   if (!(number >= least && number <= most))

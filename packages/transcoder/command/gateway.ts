@@ -47,12 +47,13 @@ export async function openGateway(settings: Settings, { observed }: Pick<Telemet
 function tlsOf({ cert, key }: NonNullable<Settings["tls"]>): ServerTls {
   const options = { cert, key, minVersion: "TLSv1.2" } as const;
   const certificates = { options, context: createSecureContext(options) };
+  const nothing = async () => {};
   return {
     certificates: {
       current: () => certificates,
       onChange: () => {},
-      reload: async () => {},
-      [Symbol.asyncDispose]: async () => {},
+      reload: nothing,
+      [Symbol.asyncDispose]: nothing,
     },
   };
 }

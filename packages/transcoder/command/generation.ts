@@ -8,7 +8,7 @@ import { type FastifyBaseLogger, fastify, LogController } from "fastify";
 import type { Operation } from "../contract/operation.ts";
 import { serverOptions, type TranscoderOptions, transcoder } from "../index.ts";
 import type { Settings } from "./flags.ts";
-import type { Report } from "./report.ts";
+import { countOf, type Report } from "./report.ts";
 import { type Telemetry, TRACE_HEADERS } from "./telemetry.ts";
 
 export type Generation = Awaited<ReturnType<typeof openGeneration>>;
@@ -45,14 +45,13 @@ export async function openGeneration({ settings, services, report, telemetry, lo
     logController: new LogController({ disableRequestLogging: true }),
   });
   telemetry.follow(app);
-  if (settings.corsOrigins.length > 0) {
-    const all = settings.corsOrigins.includes("*");
+  const { corsOrigins } = settings;
+  if (corsOrigins.length > 0)
     await app.register(fastifyCors, {
-      origin: all ? "*" : [...settings.corsOrigins],
+      origin: corsOrigins.includes("*") ? "*" : corsOrigins,
       methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
       strictPreflight: false,
     });
-  }
   await app.register(transcoder, options);
   const page = docsPage(settings.title, report.operations);
   app.get("/docs", async (_, reply) => reply.type("text/html; charset=utf-8").send(page));
@@ -68,6 +67,8 @@ export async function openGeneration({ settings, services, report, telemetry, lo
     if (isRetired && open === 0) done.resolve(app.close());
   };
   return {
+    /** How many operations, for people. */
+    served: countOf(report.operations),
     handle(request: IncomingMessage, response: ServerResponse): void {
       open++;
       response.once("close", () => {

@@ -9,15 +9,7 @@ import {
   type IncomingHttpStatusHeader,
   type SecureClientSessionOptions,
 } from "node:http2";
-import {
-  create,
-  type DescMessage,
-  type DescMethodUnary,
-  fromBinary,
-  isMessage,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { create, type DescMessage, fromBinary, isMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-grpc";
@@ -47,7 +39,6 @@ export function grpcTransport({ baseUrl, nodeOptions, readMaxBytes }: GrpcOption
   const sessionManager = new Http2SessionManager(baseUrl, undefined, { ...SESSION, ...nodeOptions });
   const streams = createGrpcTransport({ baseUrl, sessionManager, readMaxBytes, acceptCompression });
   const prefix = new URL(baseUrl).pathname.replace(/\/$/, "");
-  const judge = judging(baseUrl, readMaxBytes);
   return {
     stream: (...call) => streams.stream(...call),
     async unary<I extends DescMessage, O extends DescMessage>(
@@ -67,15 +58,15 @@ export function grpcTransport({ baseUrl, nodeOptions, readMaxBytes }: GrpcOption
       const request = encodeEnvelope(0, toBinary(method.input, message));
       const answered = await exchange(opening, request, signal, timeoutMs, PREFIX_BYTES + readMaxBytes);
       const output = messageOf(method.output, answered);
-      if (output === undefined) return judge(answered, method, message);
-      return {
-        stream: false,
-        service: method.parent,
-        method,
-        header: toHeaders(answered.headers),
-        message: output,
-        trailer: toHeaders(answered.trailers),
-      };
+      const [header, trailer] = [toHeaders(answered.headers), toHeaders(answered.trailers)];
+      if (output) return { stream: false, service: method.parent, method, header, message: output, trailer };
+      // Connect's own client reads a failure, what is compressed, and what breaks the protocol.
+      const answer = { status: Number(answered.headers[":status"]), header, trailer };
+      return createTransport({
+        httpClient: async () => ({ ...answer, body: createAsyncIterable([...answered.body]) }),
+        ...{ baseUrl, readMaxBytes, acceptCompression, interceptors: [], useBinaryFormat: true },
+        ...{ sendCompression: null, compressMinBytes: 1024, writeMaxBytes: 2 ** 32 - 1 },
+      }).unary(method, undefined, undefined, undefined, message);
     },
   };
 }
@@ -203,24 +194,6 @@ function messageOf<O extends DescMessage>(desc: O, { headers, body, trailers }: 
   } catch {
     return undefined;
   }
-}
-
-/** Lets Connect's own client read an answer: a failure, one that is compressed, or one that breaks the protocol. */
-function judging(baseUrl: string, readMaxBytes: number) {
-  return <I extends DescMessage, O extends DescMessage>(
-    { headers, body, trailers }: Answered,
-    ...[method, message]: [DescMethodUnary<I, O>, Parameters<Transport["unary"]>[4]]
-  ) =>
-    createTransport({
-      httpClient: async () => ({
-        status: Number(headers[":status"]),
-        header: toHeaders(headers),
-        body: createAsyncIterable([...body]),
-        trailer: toHeaders(trailers),
-      }),
-      ...{ baseUrl, readMaxBytes, acceptCompression, interceptors: [], useBinaryFormat: true },
-      ...{ sendCompression: null, compressMinBytes: 1024, writeMaxBytes: 2 ** 32 - 1 },
-    }).unary(method, undefined, undefined, undefined, message as never);
 }
 
 function toHeaders(fields: IncomingHttpHeaders): Headers {

@@ -9,9 +9,9 @@ import { watchContract } from "../source/watch.ts";
 import { openAdmin, type Phase } from "./admin.ts";
 import { readFlags, type Settings, UsageError } from "./flags.ts";
 import { openGateway } from "./gateway.ts";
-import { type Generation, openGeneration } from "./generation.ts";
+import { openGeneration } from "./generation.ts";
 import { HELP } from "./help.ts";
-import { asJson, asText, obstacle, type Report, reportOn } from "./report.ts";
+import { asJson, asText, obstacle, reportOn } from "./report.ts";
 import { contractReader, ensureReachable, transportsOf } from "./source.ts";
 import { openTelemetry } from "./telemetry.ts";
 
@@ -47,7 +47,7 @@ async function serve(settings: Settings): Promise<number> {
   const contract = await read();
   const transportOf = transportsOf(settings, telemetry.called);
 
-  const open = async ({ services }: Contract): Promise<{ generation: Generation; report: Report }> => {
+  const open = async ({ services }: Contract) => {
     const report = reportOn(services, settings.library);
     const problem = obstacle(services, report, settings.strict);
     if (problem !== undefined) throw new Error(problem);
@@ -60,16 +60,15 @@ async function serve(settings: Settings): Promise<number> {
         );
       return transport ? { desc, transport } : [];
     });
-    const generation = await openGeneration({ settings, services: reached, report, telemetry, log, isDraining });
-    return { generation, report };
+    return openGeneration({ settings, services: reached, report, telemetry, log, isDraining });
   };
   const first = await open(contract);
   await ensureReachable(settings);
-  const gateway = await openGateway(settings, telemetry, first.generation);
+  const gateway = await openGateway(settings, telemetry, first);
   phase = "serving";
   collectAfterStart();
   const url = `${scheme}://${hostAndPort(settings.host, gateway.port)}`;
-  say(`${told(first.report)} at ${url} (/docs, /openapi.json)\n`);
+  say(`Serving ${first.served} at ${url} (/docs, /openapi.json)\n`);
   if (admin) say(`The admin port is ${admin.url} (/metrics, /readyz)\n`);
 
   const stop = new AbortController();
@@ -81,8 +80,8 @@ async function serve(settings: Settings): Promise<number> {
         signal: stop.signal,
         onChange: async (changed) => {
           const next = await open(changed);
-          gateway.serve(next.generation);
-          say(`The contract has changed. ${told(next.report)}\n`);
+          gateway.serve(next);
+          say(`The contract has changed. Serving ${next.served}\n`);
         },
         onProblem: ({ message }) => log.error(`the contract of before goes on being served: ${message}`),
       })
@@ -96,9 +95,6 @@ async function serve(settings: Settings): Promise<number> {
   say("Stopped\n");
   return 0;
 }
-
-const told = ({ operations }: Report): string =>
-  `Serving ${operations.length} operations of ${new Set(operations.map(({ service }) => service)).size} services`;
 
 /** Resolves with the first signal to stop. A second one ends the process at once. */
 function signal(): Promise<void> {

@@ -17,11 +17,14 @@ export function reportOn(services: readonly DescService[], options: SurveyOption
   return { operations: served.flatMap(({ operations }) => operations), refusals };
 }
 
+export const countOf = (operations: readonly Operation[]): string =>
+  `${operations.length} operations of ${new Set(operations.map(({ service }) => service)).size} services`;
+
 const rpcOf = ({ service, method }: Operation) => `${service.typeName}/${method.name}`;
 
 export function asText({ operations, refusals }: Report): string {
   const lines = [
-    `Served: ${operations.length} operations of ${new Set(operations.map(({ service }) => service)).size} services`,
+    `Served: ${countOf(operations)}`,
     ...operations.map((operation) => `  ${operation.verb} ${operation.route}  ${rpcOf(operation)}`),
   ];
   if (refusals.length > 0) lines.push(`Not served: ${refusals.length}`, ...refusals.map((each) => `  ${each}`));

@@ -26,7 +26,7 @@ export function contractReader({ source, reflectHeaders, targetTls }: Settings):
   });
   return async () => {
     try {
-      return await reflect(transport, { headers: reflectHeaders });
+      return await reflect(transport, reflectHeaders);
     } catch (error) {
       if (!(error instanceof ConnectError)) throw error;
       throw new BrokenContract(`${source.reflect} can't be asked for its contract: ${error.message}`);

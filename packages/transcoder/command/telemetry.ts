@@ -1,5 +1,5 @@
 /** What is counted, measured and traced: each request at the port, and each call that is made for it. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import type { Transport } from "@connectrpc/connect";
 import { gauge, HTTP_REQUESTS, RPC_CALLS_MADE } from "@petstore/metrics/declaration";
 import type { Form } from "@petstore/metrics/exposition";
@@ -41,7 +41,6 @@ const PACKAGES = Object.entries(manifest.peerDependencies)
 /** Where probes ask. They would bury the requests of others in traces. */
 const PROBED = "/healthz";
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 /** What is learned of a request on its way: the template of its path, and its span. Without one it is not recorded. */
 type Noted = IncomingMessage & { route?: string; span?: Span };
 
@@ -84,7 +83,7 @@ export async function openTelemetry({ environment, scheme, isRead, log }: Teleme
     text: (form: Form): string => registry.text(form),
     /** In front of all that answers. */
     observed:
-      (next: Handle): Handle =>
+      (next: RequestListener): RequestListener =>
       (request: Noted, response) => {
         const since = stopwatch();
         whenOver(request, response, (status) => {

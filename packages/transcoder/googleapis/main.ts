@@ -1,15 +1,13 @@
 /** Compares what is served of a descriptor set with the counts in a file, or writes them there. `.ci/googleapis` runs it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { readDescriptorSet } from "../source/contract.ts";
 import { countsOf } from "./counts.ts";
 
 const { values, positionals } = parseArgs({ options: { write: { type: "boolean" } }, allowPositionals: true });
 const [set = "", file = ""] = positionals;
 
-const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(set)));
-const counts = countsOf([...registry].filter((one) => one.kind === "service"));
+const counts = countsOf((await readDescriptorSet(set)).services);
 
 if (values.write) writeFileSync(file, counts);
 const differs = counts !== readFileSync(file, "utf8");

@@ -7,7 +7,7 @@ import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import type { TimeoutHeader } from "../request/input.ts";
 import { errorBodies, errorsOf, failureExamples, failuresOf } from "./errors.ts";
 import { type Json, type JsonObject, line, prose } from "./json.ts";
-import { describe, type Texts } from "./operations.ts";
+import { describe } from "./operations.ts";
 import { commonParameters, parametersOf } from "./parameters.ts";
 import { pathsOf, withOnePathEach, withUniqueIds } from "./paths.ts";
 import { ALWAYS, commonHeaders, failureResponses, ownHeaders } from "./responses.ts";
@@ -65,6 +65,9 @@ export interface About extends Omit<CodecOptions, "registry"> {
     | undefined;
 }
 
+/** Sources with all their texts: the comments of the contract by full name. */
+export type Told = Sources & { readonly docs: NonNullable<Sources["docs"]> };
+
 const NOTHING = { errors: [], headers: {} };
 
 /** @throws Error when an operation names an error that the catalogue does not have. */
@@ -93,10 +96,7 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
     parameters: parametersOf(operation, schemas, parameters, about),
   }));
   const paths = pathsOf(
-    described.map(({ operation, failures, parameters }) => ({
-      operation,
-      text: describe(operation, parameters, failures, sources, schemas, common),
-    })),
+    described.map((one) => ({ operation: one.operation, text: describe(one, sources, schemas, common) })),
   );
   return {
     openapi: "3.1.1",
@@ -124,7 +124,7 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
   };
 }
 
-function tagsOf(operations: readonly Operation[], docs: Texts): JsonObject[] {
+function tagsOf(operations: readonly Operation[], docs: Told["docs"]): JsonObject[] {
   return [...new Set(operations.map(({ tag }) => tag))].map((name) => {
     const services = operations.filter(({ tag }) => tag === name).map(({ service }) => service.typeName);
     return {
@@ -150,18 +150,15 @@ export function referredOnly(components: JsonObject, others: Json): JsonObject {
       }
     }
   }
+  const kept = (kind: string, named: object) =>
+    Object.fromEntries(Object.entries(named).filter(([name]) => referred.has(`${kind}/${name}`)));
   return Object.fromEntries(
     Object.entries(components).map(([kind, named]) => [
       kind,
       // Operations name these, and don't refer to them.
-      kind === "securitySchemes"
-        ? named
-        : named && kept(named as JsonObject, (name) => referred.has(`${kind}/${name}`)),
+      kind === "securitySchemes" ? named : named && kept(kind, named as JsonObject),
     ]),
   );
 }
 
 const REFERENCE = /^#\/components\/(\w+)\/([\w.-]+)$/;
-
-const kept = (named: JsonObject, isKept: (name: string) => boolean): JsonObject =>
-  Object.fromEntries(Object.entries(named).filter(([name]) => isKept(name)));

@@ -7,6 +7,7 @@ import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import type { Sources } from "./document.ts";
 import { type JsonObject, refer } from "./json.ts";
+import type { Described } from "./operations.ts";
 
 /** What a document tells of errors. */
 export type Errors = ReturnType<typeof errorsOf>;
@@ -36,12 +37,7 @@ const ANYWHERE = [
   "DEADLINE_EXCEEDED",
 ];
 
-export interface Failure {
-  readonly status: number;
-  readonly reasons: readonly Reason[];
-  /** Such as "PetNotFoundOrCategoryNotFound": of the reasons that not every operation has, if there are any. */
-  readonly name: string;
-}
+export type Failure = ReturnType<typeof failuresOf>[number];
 
 /**
  * The errors of an operation and `more`, by status, lowest first. Without a catalogue that is everything that gRPC has a code for.
@@ -53,7 +49,7 @@ export function failuresOf(
   { deprecation, security }: Pick<Sources, "deprecation" | "security">,
   { reasons: all, form }: Errors,
   more: readonly string[],
-): Failure[] {
+) {
   const { params, paging, body, errors } = operation;
   const has = (header: string) => operation.requestHeaders.some(({ name }) => name === header);
   const when = (condition: unknown, ...codes: string[]) => (condition ? codes : []);
@@ -80,10 +76,13 @@ export function failuresOf(
       const reasons = told.filter((reason) => reason.status === status);
       const own = reasons.filter(({ code }) => !ofHttp.includes(code) && !ofGrpc.includes(code));
       const others = reasons.filter(({ code }) => ofHttp.includes(code));
-      return { status, reasons, name: nameOf([own, others, reasons].find(({ length }) => length > 0) ?? []) };
+      // Of the reasons that not every operation has, if there are any.
+      const name = nameOf([own, others, reasons].find(({ length }) => length > 0) ?? []);
+      return { status, reasons, name };
     });
 }
 
+/** Such as "PetNotFoundOrCategoryNotFound". */
 const nameOf = (reasons: readonly Reason[]): string =>
   reasons
     .map(({ code }) => code.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()))
@@ -107,13 +106,10 @@ export function errorBodies({ form, reasons }: Errors): ErrorBodies {
 }
 
 /** The examples that the responses refer to. */
-export const failureExamples = (
-  operations: readonly { readonly failures: readonly Failure[] }[],
-  { exampleOf }: ErrorBodies,
-): JsonObject => {
+export function failureExamples(operations: readonly Described[], { exampleOf }: ErrorBodies): JsonObject {
   const reasons = operations.flatMap(({ failures }) => failures.flatMap((failure) => failure.reasons));
   return Object.fromEntries(exampleOf ? reasons.map((reason) => [reason.code, { value: exampleOf(reason) }]) : []);
-};
+}
 
 const examplesOf = (reasons: readonly Reason[]): JsonObject =>
   Object.fromEntries(reasons.map(({ code }) => [code, refer("examples", code)]));

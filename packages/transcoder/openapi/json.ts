@@ -17,7 +17,7 @@ export function jsonText(value: Json): string {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "string") return stringText(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  if (isArray(value)) return `[${value.map(jsonText).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
   const members = Object.entries(value).flatMap(([name, member]) =>
     member === undefined ? [] : [`${stringText(name)}:${jsonText(member)}`],
   );
@@ -29,8 +29,6 @@ const stringText = (text: string): string =>
 
 /** What YAML may not hold as it is (YAML 1.2, 5.1), or takes for a line break (YAML 1.1, 5.4), though JSON may. */
 const NOT_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
-
-const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 const LINE_BREAKS = /\r\n|[\r\v\f\x85\u2028\u2029]/g;
 const SPACES = /\p{Zs}/gu;

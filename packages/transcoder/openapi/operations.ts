@@ -10,7 +10,7 @@ import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
-import type { Sources } from "./document.ts";
+import type { Sources, Told } from "./document.ts";
 import type { Failure } from "./errors.ts";
 import { BYTES, type Json, type JsonObject, line, prose } from "./json.ts";
 import { hasPlace, pathVariables } from "./paths.ts";
@@ -18,20 +18,15 @@ import { type Common, responsesOf } from "./responses.ts";
 import type { Schemas } from "./schemas.ts";
 import { requestContent } from "./streams.ts";
 
-/** The comments of the contract by full name. */
-export type Texts = Readonly<Record<string, string>>;
+/** An operation with what was made of it. */
+export interface Described {
+  readonly operation: Operation;
+  readonly parameters: readonly JsonObject[];
+  readonly failures: readonly Failure[];
+}
 
-/** Sources with all their texts. */
-type Told = Sources & { readonly docs: Texts };
-
-export function describe(
-  operation: Operation,
-  parameters: readonly JsonObject[],
-  failures: readonly Failure[],
-  sources: Told,
-  schemas: Schemas,
-  common: Common,
-): JsonObject {
+export function describe(one: Described, sources: Told, schemas: Schemas, common: Common): JsonObject {
+  const { operation, parameters, failures } = one;
   return {
     operationId: operation.id,
     tags: [line(operation.tag)],

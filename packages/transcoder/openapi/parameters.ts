@@ -67,19 +67,16 @@ function styleOf({ fieldKind }: DescField): JsonObject {
 }
 
 function inPathOf({ name, variable, isWhole }: PathVariable, { route }: Operation, schemas: Schemas): JsonObject {
-  if (!variable) return { ...partOfPath(name), description: `Any text: part of the path \`${route}\`.` };
-  if (!isWhole)
-    return { ...partOfPath(name), description: `Part of \`${jsonPath(variable.field)}\` in the path \`${route}\`.` };
+  if (!variable || !isWhole) {
+    const what = variable ? `Part of \`${jsonPath(variable.field)}\` in` : "Any text: part of";
+    const schema = { type: "string", minLength: 1 };
+    return { name, in: "path", required: true, schema, description: `${what} the path \`${route}\`.` };
+  }
   const described = parameter(name, "path", lastOf(variable.field), schemas);
   if (!variable.isMulti) return described;
-  const { description } = described as { readonly description?: string };
-  return {
-    ...described,
-    description: [description, "It can have slashes, which stay as they are."].filter(Boolean).join(" "),
-  };
+  const words = [described.description, "It can have slashes, which stay as they are."];
+  return { ...described, description: words.filter(Boolean).join(" ") };
 }
-
-const partOfPath = (name: string) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } });
 
 /** By the headers that make a request conditional. */
 const CONDITION_EXAMPLES: Readonly<Record<string, readonly string[]>> = {

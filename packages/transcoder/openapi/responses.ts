@@ -7,6 +7,7 @@ import { REQUEST_ID_PATTERN } from "../request/http.ts";
 import { mayBeNull } from "../response/encode.ts";
 import { type ErrorBodies, EXAMPLE_ID, type Failure } from "./errors.ts";
 import { BYTES, type JsonObject, refer } from "./json.ts";
+import type { Described } from "./operations.ts";
 import type { Schemas } from "./schemas.ts";
 import { eventContent, messageContent } from "./streams.ts";
 import { nullable } from "./values.ts";
@@ -50,7 +51,9 @@ export function responsesOf(
         headers: headers(...common.headers, "ETag", ...additionsOf(operation, 304).headers),
       },
     }),
-    ...Object.fromEntries(failures.map((failure) => [failure.status, refer("responses", nameIn(operation, failure))])),
+    ...Object.fromEntries(
+      failures.map(({ status, name }) => [status, refer("responses", name + additionsOf(operation, status).suffix)]),
+    ),
   };
 }
 
@@ -129,21 +132,15 @@ function additionsOf(operation: Operation, status: number): { headers: string[];
   };
 }
 
-const nameIn = (operation: Operation, { status, name }: Failure): string =>
-  name + additionsOf(operation, status).suffix;
-
 /** The responses that `responsesOf` refers to. */
-export const failureResponses = (
-  operations: readonly { readonly operation: Operation; readonly failures: readonly Failure[] }[],
-  common: Common,
-): JsonObject =>
+export const failureResponses = (operations: readonly Described[], common: Common): JsonObject =>
   Object.fromEntries(
     operations
       .flatMap(({ operation, failures }) =>
-        failures.map((failure): [string, JsonObject] => [
-          nameIn(operation, failure),
-          failureResponse(failure, common, additionsOf(operation, failure.status).headers),
-        ]),
+        failures.map((failure): [string, JsonObject] => {
+          const { headers, suffix } = additionsOf(operation, failure.status);
+          return [failure.name + suffix, failureResponse(failure, common, headers)];
+        }),
       )
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );

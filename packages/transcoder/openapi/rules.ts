@@ -1,5 +1,5 @@
 /** From the rules of buf.validate to keywords of JSON Schema. What has no keyword is left to the description. */
-import { type DescExtension, type DescFile, getOption, type Message } from "@bufbuild/protobuf";
+import { createRegistry, type DescExtension, type DescFile, type DescMessage, getOption } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import {
   type FieldRules,
@@ -54,7 +54,7 @@ export function ruleKeywords(
   if (ignore !== Ignore.UNSPECIFIED) return {};
   const expressions = [...cel.map(({ expression }) => expression), ...celExpression];
   if (type.case === undefined) return patternKeywords(expressions.flatMap(matchIn));
-  const rules = reflect(descOf(type.value), type.value);
+  const rules = reflect(ruleTypes.getMessage(type.value.$typeName) as DescMessage, type.value);
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
   const own = given.map((field): JsonObject => {
@@ -86,15 +86,7 @@ function areCrossed(rules: ReflectMessage): boolean {
 /** Their rules are not about what JSON has in their place: names, a text with a date, base64. */
 const SHOWN_OTHERWISE: readonly string[] = ["enum", "timestamp", "bytes"];
 
-const ruleTypes = new Map(file_buf_validate_validate.messages.map((desc) => [desc.typeName, desc]));
-
-function descOf(rules: Message) {
-  const desc = ruleTypes.get(rules.$typeName);
-  if (!desc) throw new Error(`${rules.$typeName} is unknown`);
-  return desc;
-}
-
-const isInteger = (type: string): boolean => /int|fixed/.test(type);
+const ruleTypes = createRegistry(file_buf_validate_validate);
 
 const plain = (value: unknown): unknown =>
   typeof value === "object" && value !== null && Symbol.iterator in value ? [...(value as Iterable<unknown>)] : value;
@@ -106,7 +98,7 @@ function inJson(value: unknown, type: string): unknown {
     return all.includes(undefined) ? undefined : all;
   }
   if (typeof value !== "number") return value;
-  if (isInteger(type)) return BigInt(value);
+  if (/int|fixed/.test(type)) return BigInt(value);
   if (!Number.isFinite(value)) return undefined;
   if (type !== "float") return value;
   let shortest = value;

@@ -7,7 +7,7 @@ import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { isMerged } from "../contract/operation.ts";
 import { isNullable } from "../response/encode.ts";
 import { isLong } from "../response/scalars.ts";
-import type { Sources } from "./document.ts";
+import type { Told } from "./document.ts";
 import { type JsonObject, refer as referTo } from "./json.ts";
 import { behaviorKeywords, isRequired, ownKeywords } from "./presence.ts";
 import { ruleKeywords } from "./rules.ts";
@@ -20,13 +20,9 @@ export type Direction = "input" | "patch" | "parameter" | "output";
 
 export type Schemas = ReturnType<typeof createSchemas>;
 
-type Described = Pick<Sources, "files" | "examples" | "patchExamples"> & {
-  readonly docs: NonNullable<Sources["docs"]>;
-};
-
 /** `reserved` are names of schemas that stand beside these. */
 export function createSchemas(
-  { docs, files, examples = {}, patchExamples = {} }: Described,
+  { docs, files, examples = {}, patchExamples = {} }: Pick<Told, "docs" | "files" | "examples" | "patchExamples">,
   codec: Codec,
   reserved: readonly string[],
 ) {

@@ -1,15 +1,6 @@
 /** The JSON Schema of single values, as the transcoder reads and writes them. */
 import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import {
-  AnySchema,
-  DurationSchema,
-  FieldMaskSchema,
-  isWrapperDesc,
-  ListValueSchema,
-  StructSchema,
-  TimestampSchema,
-  ValueSchema,
-} from "@bufbuild/protobuf/wkt";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type Codec, enumNames, NULL_VALUE } from "../contract/codec.ts";
 import { isLong } from "../response/scalars.ts";
 import { type Range, rangeOf } from "../validation/range.ts";
@@ -68,42 +59,32 @@ export const timestampSchema: JsonObject = {
   pattern: `^${YEAR}-${DAY}[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?${OFFSET}$`,
 };
 
-const WELL_KNOWN: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
-  [TimestampSchema.typeName, timestampSchema],
-  [DurationSchema.typeName, { type: "string", pattern: "^-?\\d{1,12}(\\.\\d{1,9})?s$" }],
-  [FieldMaskSchema.typeName, { type: "string" }],
-  [StructSchema.typeName, { type: "object", additionalProperties: true }],
-  [ValueSchema.typeName, { description: "Any JSON." }],
-  [ListValueSchema.typeName, { type: "array", items: {} }],
-  [
-    AnySchema.typeName,
-    {
+const WELL_KNOWN: ReadonlyMap<string, JsonObject> = new Map(
+  Object.entries<JsonObject>({
+    "google.protobuf.Timestamp": timestampSchema,
+    "google.protobuf.Duration": { type: "string", pattern: "^-?\\d{1,12}(\\.\\d{1,9})?s$" },
+    "google.protobuf.FieldMask": { type: "string" },
+    "google.protobuf.Struct": { type: "object", additionalProperties: true },
+    "google.protobuf.Value": { description: "Any JSON." },
+    "google.protobuf.ListValue": { type: "array", items: {} },
+    "google.protobuf.Any": {
       type: "object",
       properties: { "@type": { type: "string", description: "Of what type the other members are." } },
       additionalProperties: true,
     },
-  ],
-]);
+  }),
+);
 
 /** The schema of a message that has a form of its own in JSON; undefined of one that is an object with its members. */
 export const wellKnownSchema = (desc: DescMessage, codec: Codec): JsonObject | undefined =>
   isWrapperDesc(desc) ? scalarSchema(desc.fields[0].scalar, codec) : WELL_KNOWN.get(desc.typeName);
 
 /** Rules of an integer that is written as a string. Of limits no keyword says so. */
-export function inText({
-  minimum,
-  maximum,
-  const: one,
-  enum: some,
-  not,
-  description,
-  ...others
-}: JsonObject): JsonObject {
-  const limits = [
-    ...(minimum === undefined ? [] : [`At least ${minimum}.`]),
-    ...(maximum === undefined ? [] : [`At most ${maximum}.`]),
-  ];
-  const words = [description, ...limits].filter(Boolean).join(" ");
+export function inText(rules: JsonObject): JsonObject {
+  const { minimum, maximum, const: one, enum: some, not, description, ...others } = rules;
+  const least = minimum === undefined ? "" : `At least ${minimum}.`;
+  const most = maximum === undefined ? "" : `At most ${maximum}.`;
+  const words = [description, least, most].filter(Boolean).join(" ");
   return {
     ...(words !== "" && { description: words }),
     ...(one !== undefined && { const: `${one}` }),

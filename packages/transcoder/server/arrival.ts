@@ -62,9 +62,7 @@ export function serverOptions(options: Partial<TranscoderOptions> = {}): Fastify
 
 /** Whether a body may be a stream of requests. */
 export const mayTakeStreams = ({ services = [] }: Pick<Partial<TranscoderOptions>, "services">): boolean =>
-  services.some(({ desc }) => desc.methods.some(({ methodKind }) => !ONE_REQUEST.includes(methodKind)));
-
-const ONE_REQUEST: readonly string[] = ["unary", "server_streaming"];
+  services.some(({ desc }) => desc.methods.some(({ methodKind: kind }) => !/^(unary|server_streaming)$/.test(kind)));
 
 /** A target that the router can always read: without scheme and host, and with percent signs that mean no character. */
 function routable(target: string): string {

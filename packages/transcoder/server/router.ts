@@ -3,21 +3,7 @@ import { ANY_VERB, VERBS } from "../contract/binding.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isRest, type Segment } from "../contract/template.ts";
 
-export interface Router {
-  /**
-   * The operation for a request target as it was sent, without scheme and host; undefined when there is none. HEAD goes to GET
-   * where nothing else has it.
-   *
-   * Segment by segment from the left, fixed text goes before `{field}` and "*", and those before "**". A custom verb goes
-   * before all that: "/books/3:lend" is text without a verb only where no operation has it. Whatever the path is, every
-   * node of the contract's tree is visited once at most.
-   */
-  find(verb: string, target: string): Operation | undefined;
-  /** All verbs by which there is an operation at a target. */
-  verbsAt(target: string): string[];
-  /** All verbs that any operation has. */
-  readonly verbs: readonly string[];
-}
+export type Router = ReturnType<typeof createRouter>;
 
 /** What can follow the segments that led here. */
 interface Node {
@@ -39,7 +25,7 @@ interface Rest {
 type Trees = Map<string, Node>;
 
 /** Compiles the search. Of two operations that no request can tell apart the first is found. */
-export function createRouter(operations: readonly Operation[], basePath: string): Router {
+export function createRouter(operations: readonly Operation[], basePath: string) {
   const base = basePath
     .split("/")
     .slice(1)
@@ -59,6 +45,14 @@ export function createRouter(operations: readonly Operation[], basePath: string)
   for (const operation of operations)
     if (operation.verb === ANY_VERB) for (const verb of VERBS) if (verb !== "OPTIONS") add(verb, operation);
 
+  /**
+   * The operation for a request target as it was sent, without scheme and host; undefined when there is none. HEAD goes to GET
+   * where nothing else has it.
+   *
+   * Segment by segment from the left, fixed text goes before `{field}` and "*", and those before "**". A custom verb goes
+   * before all that: "/books/3:lend" is text without a verb only where no operation has it. Whatever the path is, every
+   * node of the contract's tree is visited once at most.
+   */
   function find(verb: string, target: string): Operation | undefined {
     const trees = byVerb.get(verb);
     if (!trees || !target.startsWith("/")) return undefined;
@@ -73,8 +67,11 @@ export function createRouter(operations: readonly Operation[], basePath: string)
     }
     return plain && search(plain, path, 1);
   }
-  const verbs = [...byVerb.keys()];
-  return { find, verbsAt: (target) => verbs.filter((verb) => find(verb, target)), verbs };
+  /** All that any operation has. */
+  const verbs: readonly string[] = [...byVerb.keys()];
+  /** All by which there is an operation at a target. */
+  const verbsAt = (target: string): string[] => verbs.filter((verb) => find(verb, target));
+  return { find, verbsAt, verbs };
 }
 
 const newNode = (): Node => ({ literals: new Map(), one: undefined, rests: [], end: undefined });

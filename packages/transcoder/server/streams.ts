@@ -91,13 +91,15 @@ export function streamHandler(operation: Operation, options: HandlerOptions) {
     // Piping adds listeners to those of others; beyond its limit Node would warn of a leak.
     reply.raw.setMaxListeners(reply.raw.getMaxListeners() + PIPE_LISTENERS);
     reply.send(output);
-    const ways = {
+    void writeStream(output, writer, {
+      first,
+      messages,
+      isLate: begun === undefined,
       signal,
-      tell: (error: unknown) => last(error, request, reply),
+      tell: (error) => last(error, request, reply),
       breakOff,
       room: takesMany ? unreadLimit(output, request.raw, signal, end) : undefined,
-    };
-    void writeStream(output, writer, { first, messages, isLate: begun === undefined, ...ways });
+    });
     return reply;
   };
 }

@@ -2,7 +2,7 @@
  * What is between the operations and the routes of the host's own: requests that none of them takes (an unknown path, a known
  * path with another method, OPTIONS), and operations that no request reaches.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Operation } from "../contract/operation.ts";
 import { isRest } from "../contract/template.ts";
 import { HttpError } from "../errors/http-error.ts";
@@ -46,7 +46,7 @@ export function answerUnrouted(app: FastifyInstance, router: Router): void {
     if (methods.length === 0 && !request.is404 && request.method !== "OPTIONS") return done();
     if (methods.length === 0) throw notFound(request);
     const headers = { allow: methods.join(", "), ...(methods.includes("PATCH") ? ACCEPT_PATCH : {}) };
-    if (request.method === "OPTIONS") return void answerOptions(reply, headers);
+    if (request.method === "OPTIONS") return void reply.code(204).headers(headers).send();
     throw new HttpError(
       "METHOD_NOT_ALLOWED",
       `${request.method} is not allowed on this path; it has ${methods.join(", ")}.`,
@@ -79,8 +79,6 @@ const patternOf = (url: string): RegExp =>
       .map((part) => (part.startsWith(":") ? "[^/]+" : part === "*" ? ".*" : part.replaceAll(/[^\w~-]/g, "\\$&")))
       .join("/")}$`,
   );
-
-const answerOptions = (reply: FastifyReply, headers: Record<string, string>) => reply.code(204).headers(headers).send();
 
 const notFound = ({ method }: FastifyRequest): HttpError =>
   new HttpError("ROUTE_NOT_FOUND", `There is nothing to ${method} at this path.`);

@@ -1,14 +1,7 @@
 /** A contract that comes from outside: files of descriptors, in any order, or a file with a set of them, become services. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import {
-  create,
-  createFileRegistry,
-  type DescService,
-  type FileRegistry,
-  fromBinary,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { create, createFileRegistry, type FileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
@@ -24,13 +17,7 @@ import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { file_transcoder_v1_annotations } from "../gen/transcoder/v1/annotations_pb.ts";
 
-export interface Contract {
-  readonly registry: FileRegistry;
-  /** In the order of the names of their files. */
-  readonly services: readonly DescService[];
-  /** The same for the same files, in whatever order they came. */
-  readonly fingerprint: string;
-}
+export type Contract = ReturnType<typeof contractOf>;
 
 /** The contract can't be used. The message says what is wrong with it, and what to do. */
 export class BrokenContract extends Error {
@@ -57,12 +44,18 @@ export const isKnown = (name: string): boolean => known.has(name);
  *
  * @throws BrokenContract where an import is missing, files import each other, or protobuf-es refuses a file
  */
-export function contractOf(files: Iterable<FileDescriptorProto>): Contract {
+export function contractOf(files: Iterable<FileDescriptorProto>) {
   const set = create(FileDescriptorSetSchema, { file: inOrder(files) });
-  const registry = registryOf(set);
+  let registry: FileRegistry;
+  try {
+    registry = createFileRegistry(set);
+  } catch (error) {
+    throw broken("The descriptors don't fit together", error);
+  }
   return {
-    registry,
+    /** In the order of the names of their files. */
     services: [...registry].filter((one) => one.kind === "service"),
+    /** The same for the same files, in whatever order they came. */
     fingerprint: createHash("sha256").update(toBinary(FileDescriptorSetSchema, set)).digest("hex"),
   };
 }
@@ -73,18 +66,9 @@ export function contractOf(files: Iterable<FileDescriptorProto>): Contract {
  * @throws BrokenContract where the file can't be read or is no set of descriptors with all that it imports
  */
 export async function readDescriptorSet(path: string): Promise<Contract> {
-  return contractOf(parse(path, await bytesOf(path)).file);
-}
-
-async function bytesOf(path: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw new BrokenContract(`${path} can't be read: ${(error as Error).message}`);
-  }
-}
-
-function parse(path: string, bytes: Uint8Array): FileDescriptorSet {
+  const bytes = await readFile(path).catch((error) => {
+    throw broken(`${path} can't be read`, error);
+  });
   const advice = `Make one with "buf build -o ${path}" (its name has to end with .binpb) or "protoc --include_imports --descriptor_set_out=${path}".`;
   let set: FileDescriptorSet;
   try {
@@ -95,7 +79,7 @@ function parse(path: string, bytes: Uint8Array): FileDescriptorSet {
   // Many bytes that are something else can be read as messages without a known field.
   if (set.file.length === 0 || set.file.some(({ name }) => name === ""))
     throw new BrokenContract(`${path} is no descriptor set: it has no files with names. ${advice}`);
-  return set;
+  return contractOf(set.file);
 }
 
 /** One file from its bytes. @throws BrokenContract where they are none */
@@ -103,17 +87,11 @@ export function readFileDescriptor(bytes: Uint8Array, origin: string): FileDescr
   try {
     return fromBinary(FileDescriptorProtoSchema, bytes);
   } catch (error) {
-    throw new BrokenContract(`${origin} is no FileDescriptorProto: ${(error as Error).message}`);
+    throw broken(`${origin} is no FileDescriptorProto`, error);
   }
 }
 
-function registryOf(set: FileDescriptorSet): FileRegistry {
-  try {
-    return createFileRegistry(set);
-  } catch (error) {
-    throw new BrokenContract(`The descriptors don't fit together: ${(error as Error).message}`);
-  }
-}
+const broken = (trouble: string, error: unknown) => new BrokenContract(`${trouble}: ${(error as Error).message}`);
 
 /** Each file behind all that it imports. Not by recursion: how deep imports go is up to others. */
 function inOrder(files: Iterable<FileDescriptorProto>): FileDescriptorProto[] {

@@ -13,12 +13,10 @@ type Question = ServerReflectionRequest["messageRequest"];
 type Answer = ServerReflectionResponse["messageResponse"];
 type Ask = (questions: readonly Question[]) => Promise<Answer[]>;
 
-export interface ReflectionOptions {
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for each of the streams of questions: three are usual. 10 s by default. */
-  readonly timeoutMs?: number | undefined;
-}
+type Headers = Readonly<Record<string, string>>;
 
+/** For each of the streams of questions: three are usual. */
+const TIMEOUT_MS = 10_000;
 /** Most streams of questions: each asks for what the files of the one before import. */
 const ROUNDS = 50;
 /** Most files that are taken from a server, and most of their bytes. */
@@ -30,8 +28,8 @@ const BYTES = 256 * 1024 * 1024;
  *
  * @throws BrokenContract where an answer is broken; ConnectError where the server can't be asked
  */
-export async function reflect(transport: Transport, options: ReflectionOptions = {}): Promise<Contract> {
-  const { ask, services } = await listServices(transport, options);
+export async function reflect(transport: Transport, headers: Headers = {}): Promise<Contract> {
+  const { ask, services } = await listServices(transport, headers);
   const files = new Map<string, FileDescriptorProto>();
   let bytes = 0;
   const take = (subject: string, answer: Answer): FileDescriptorProto[] => {
@@ -66,10 +64,10 @@ export async function reflect(transport: Transport, options: ReflectionOptions =
 }
 
 /** Asks by v1, and by v1alpha where the server does not know that. Their messages differ only in the names of their package. */
-async function listServices(transport: Transport, options: ReflectionOptions) {
+async function listServices(transport: Transport, headers: Headers) {
   const question: Question = { case: "listServices", value: "" };
   for (const version of [ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection]) {
-    const ask = asking(transport, version, options);
+    const ask = asking(transport, version, headers);
     try {
       const [answer] = await ask([question]);
       if (answer?.case !== "listServicesResponse") throw unexpected("its services", answer);
@@ -85,16 +83,15 @@ async function listServices(transport: Transport, options: ReflectionOptions) {
 }
 
 /** One stream for all the questions: the answers come in their order. */
-function asking(transport: Transport, version: typeof ServerReflection, options: ReflectionOptions): Ask {
+function asking(transport: Transport, version: typeof ServerReflection, headers: Headers): Ask {
   const { serverReflectionInfo } = createClient(version, transport);
-  const { headers = {}, timeoutMs = 10_000 } = options;
   return async (questions) => {
     if (questions.length === 0) return [];
     const requests = (async function* () {
       for (const messageRequest of questions) yield { messageRequest };
     })();
     const answers: Answer[] = [];
-    for await (const { messageResponse } of serverReflectionInfo(requests, { headers, timeoutMs })) {
+    for await (const { messageResponse } of serverReflectionInfo(requests, { headers, timeoutMs: TIMEOUT_MS })) {
       answers.push(messageResponse);
       if (answers.length > questions.length) break;
     }

@@ -17,23 +17,12 @@ export interface Watching {
 }
 
 /** Resolves when the signal aborts. */
-export async function watchContract({
-  read,
-  fingerprint,
-  onChange,
-  onProblem,
-  everyMs,
-  signal,
-}: Watching): Promise<void> {
-  let served = fingerprint;
+export async function watchContract(watching: Watching): Promise<void> {
+  const { read, onChange, onProblem, everyMs, signal } = watching;
+  let served = watching.fingerprint;
   let refused: string | undefined;
   let problem: string | undefined;
-  for (;;) {
-    try {
-      await pause(everyMs, undefined, { signal });
-    } catch {
-      return;
-    }
+  while (await pause(everyMs, true, { signal }).catch(() => false)) {
     try {
       const contract = await read();
       problem = undefined;
