@@ -7,14 +7,19 @@ import type { Violation } from "./violation.ts";
 /** Most paths of a google.protobuf.FieldMask, whose own fields can't carry rules. */
 export const MAX_PATHS = 100;
 
+interface MaskFields {
+  readonly maskField: DescField;
+  readonly resource: DescField & { readonly fieldKind: "message" };
+}
+
 /** The fields of a request with the mask of an update, and with the resource that it speaks of. */
-export const maskedIn = remembered(({ fields }: DescMessage) => {
+export const maskedIn = remembered(({ fields }: DescMessage): MaskFields | undefined => {
   const maskField = fields.find(isUpdateMask);
   const resource = fields.find((f) => f.fieldKind === "message" && !f.message.typeName.startsWith("google.protobuf."));
   return maskField && resource?.fieldKind === "message" ? { maskField, resource } : undefined;
 });
 
-type Masked = NonNullable<ReturnType<typeof maskedIn>> & { readonly paths: readonly string[] };
+type Masked = MaskFields & { readonly paths: readonly string[] };
 
 /**
  * Whether a violation is in a field of the resource that the mask leaves alone, or in a oneof of such fields. Or of a rule
