@@ -56,7 +56,6 @@ export interface Operation {
   readonly updateMask: DescField | undefined;
   /** The update mask of a PUT or PATCH, which by default may also be given in the query, and then counts. */
   readonly maskParameter: DescField | undefined;
-  /** Whether a PATCH may name no member at all. */
   readonly acceptsEmptyMask: boolean;
   /** Present where the option of that name makes events of the RPC's responses. Else a stream is of the responses as they are. */
   readonly stream: Stream | undefined;

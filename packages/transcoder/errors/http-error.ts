@@ -184,16 +184,15 @@ export const nameOf = (code: Code): string =>
     ? "CANCELLED"
     : (Code[code] ?? "Unknown").replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 
-const byGrpcCode: readonly Reason[] = Object.entries(GRPC).map(([code, [status, meaning]]) => ({
-  code: nameOf(Number(code)),
-  status,
-  meaning,
-}));
-
 /** All codes of gRPC, by name. */
 export const codeNamed: ReadonlyMap<string, Code> = new Map(
   Object.keys(GRPC).map((code) => [nameOf(Number(code)), Number(code)]),
 );
+
+const byGrpcCode = Array.from(codeNamed, ([code, number]): Reason => {
+  const [status, meaning] = GRPC[number];
+  return { code, status, meaning };
+});
 
 /**
  * All errors that there can be: the values of the enum, or without one the codes of gRPC; and the transcoder's own. `docs` are

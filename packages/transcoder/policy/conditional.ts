@@ -46,16 +46,14 @@ export function readConditions(headers: IncomingHttpHeaders) {
  */
 export function judgeConditions({ ifMatch, ifNoneMatch }: ReturnType<typeof readConditions>, answer: Answer): Answer {
   const { etag = "" } = answer.headers;
-  if (ifMatch && ifMatch !== "*" && !matchesStrongly(ifMatch, etag)) {
+  // RFC 9110, 8.8.3.2: weak tags match nothing.
+  if (ifMatch && ifMatch !== "*" && (isWeak(etag) || !ifMatch.has(etag))) {
     const advice = isWeak(etag) ? "It matches no weak tag, as this one is." : weakTagAdvice(ifMatch);
     const message = `The record is at revision ${etag} now, which If-Match does not name.`;
     throw new HttpError("ETAG_MISMATCH", advice ? `${message} ${advice}` : message);
   }
   return ifNoneMatch && matchesWeakly(ifNoneMatch, etag) ? { ...answer, status: 304, body: undefined } : answer;
 }
-
-/** RFC 9110, 8.8.3.2: weak tags match nothing. */
-const matchesStrongly = (tags: ReadonlySet<string>, etag: string): boolean => !isWeak(etag) && tags.has(etag);
 
 /** RFC 9110, 8.8.3.2: whether the caller has this representation already, be it by a weak tag. */
 function matchesWeakly(tags: EntityTags, etag: string): boolean {

@@ -98,7 +98,7 @@ const field = (fields: object, localName: string): unknown => (fields as Record<
 function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?: boolean) {
   const find = parameterFinder(operation, jsonNamesOnly);
   /** Undefined for a parameter that is shown as it was sent. */
-  const clampedReader = remembered((field: DescField): ReadScalar | undefined =>
+  const clampedReader = remembered((field: DescField) =>
     isClamped(field) ? scalarFromText(field.scalar as never, undefined, true) : undefined,
   );
   return (target: string, token: string): string => {
@@ -119,10 +119,8 @@ function nextTargetOf(operation: Operation, pageToken: DescField, jsonNamesOnly?
 /** Characters that no URI may have (RFC 3986, 2), which some callers send: they could end a link (RFC 8288). */
 const NOT_IN_A_LINK = /[<>"\\^`{|}]/g;
 
-type ReadScalar = (value: string) => unknown;
-
 /** A parameter whose value may have had more digits than its type can hold. */
-function clamped(path: FieldPath, value: string, read: ReadScalar): string {
+function clamped(path: FieldPath, value: string, read: (text: string) => unknown): string {
   const values = lastOf(path).fieldKind === "list" ? value.split(",") : [value];
   return formatQuery([[jsonPath(path), values.map(read).join(",")]]);
 }
