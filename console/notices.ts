@@ -3,12 +3,7 @@ import { ofCaller } from "./session.ts";
 
 const SHOWN_MS = 6_000;
 
-export interface Notice {
-  readonly number: number;
-  readonly text: string;
-}
-
-export const notices = ofCaller<readonly Notice[]>([]);
+export const notices = ofCaller<readonly { readonly number: number; readonly text: string }[]>([]);
 let count = 0;
 
 export function notify(text: string): void {

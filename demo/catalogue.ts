@@ -1,14 +1,8 @@
 /** The assortment of a shop of animals. It is a list of our own, so that a seed draws the same shop in a year as well. */
 
-export interface Assortment {
-  readonly category: string;
-  readonly description: string;
-  readonly breeds: readonly string[];
-}
-
 const list = (text: string): readonly string[] => text.trim().split(/,\s+/);
 
-export const ASSORTMENTS: readonly Assortment[] = [
+export const ASSORTMENTS = [
   {
     category: "Dogs",
     description: "From lap size to sofa size.",
@@ -53,7 +47,7 @@ export const ASSORTMENTS: readonly Assortment[] = [
     description: "Bring a field.",
     breeds: list("Connemara, Dartmoor, Exmoor, Fjord, Haflinger, Icelandic, Shetland, Welsh Mountain"),
   },
-];
+] as const;
 
 export const NAMES = list(`
   Alfie, Archie, Bailey, Basil, Bella, Biscuit, Bruno, Buddy, Caramel, Charlie, Clover, Coco, Cookie, Daisy,

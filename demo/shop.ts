@@ -12,12 +12,7 @@ export interface PlannedPet {
   readonly listing: PetStatus;
   /** The stock before anything is ordered. */
   readonly stock: number;
-  readonly orders: readonly PlannedOrder[];
-}
-
-export interface PlannedOrder {
-  readonly quantity: number;
-  readonly complete: boolean;
+  readonly orders: readonly { readonly quantity: number; readonly complete: boolean }[];
 }
 
 const ANIMALS = ASSORTMENTS.flatMap(({ category, breeds }) =>

@@ -26,7 +26,7 @@ beforeAll(async () => {
     cors: cors(["*"]),
     plugins: [
       petstoreConsole({ basePath: "" }),
-      docs({ basePath: "", document: async () => emptyDocument }),
+      docs("", async () => emptyDocument),
       health("", createReadiness({ ...common, services: [], isAccepting: () => true })),
       rpcEndpoint({ ...common, services, limits: { ...testLimits, rpcBytes: 1024 } }),
     ],

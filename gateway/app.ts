@@ -1,4 +1,5 @@
 /** Builds the gateway: the layers that every request passes, the operations of the services, and additional plugins. */
+
 import type { IncomingMessage } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
@@ -9,6 +10,7 @@ import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
 import { createOnePortServer } from "@petstore/rpc/http/one-port";
 import { behindAnswers } from "@petstore/rpc/http/refusals";
 import type { ServerTls } from "@petstore/rpc/tls/certificates";
+import type { Runtime } from "@petstore/runtime/clock";
 import {
   type CatalogueErrors,
   type DeprecationPolicy,
@@ -56,7 +58,7 @@ declare module "fastify" {
 /** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
-export interface GatewayOptions extends LimitsOptions, RequestsOptions {
+export interface GatewayOptions extends LimitsOptions, RequestsOptions, Pick<Runtime, "clock" | "random"> {
   /** Each with its admission control. Without `admission` every call is let in. */
   readonly services: readonly {
     readonly desc: DescService;
@@ -65,23 +67,16 @@ export interface GatewayOptions extends LimitsOptions, RequestsOptions {
   }[];
   readonly errors: CatalogueErrors;
   readonly log: Logger;
-  /** Milliseconds since 1970. */
-  readonly clock: () => number;
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
   readonly limits: Limits;
   readonly connections?: Partial<OnePortLimits>;
   /** Checks the `Host` of a request to a route that does not answer any host. By default every name is accepted. */
   readonly hosts?: { readonly check: HostCheck | undefined };
-  /** By default there is no TLS. */
   readonly tls?: ServerTls | undefined;
   readonly deprecation?: DeprecationPolicy;
   readonly auth: Auth;
   /** Aborts when streams have to end, because the gateway stops. */
   readonly draining?: AbortSignal | undefined;
-  /** By default answers carry no CORS headers. */
   readonly cors?: Cors | undefined;
-  /** By default metrics that nobody reads. */
   readonly metrics?: Metrics | undefined;
   /** What the gateway serves beside the operations: its document, health, the RPC endpoint. */
   readonly plugins?: readonly GatewayPlugin[];

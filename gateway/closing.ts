@@ -6,24 +6,19 @@ import type { FastifyInstance } from "fastify";
 /** How long running requests may go on after the server stopped accepting connections, in milliseconds. */
 const GRACE_MS = 8_000;
 
-export interface ClosingOptions extends Pick<Runtime, "sleep"> {
-  /**
-   * How long the server goes on serving after it was told to stop, in milliseconds: load balancers and clients need that
-   * time to notice.
-   */
-  readonly lameDuckMs: number;
-  /** Ends streams gracefully. Called after the server stopped accepting connections, as the callers reconnect at once. */
-  readonly endStreams?: () => void;
-}
-
 export type Closing = ReturnType<typeof createClosing>;
 
 /**
  * A server that closes a kept-alive connection resets a request that may be on its way there (RFC 9112, 9.5). So the server
  * first goes on serving for the lame-duck time, and closes each connection after its next answer, which announces that
- * (`Connection: close`). What is idle after that time has been idle throughout, and is closed last.
+ * (`Connection: close`): load balancers and clients need that time to notice. What is idle after it has been idle throughout,
+ * and is closed last. `endStreams` is called before that, and not sooner, as their callers reconnect at once.
  */
-export function createClosing({ lameDuckMs, endStreams, sleep }: ClosingOptions) {
+export function createClosing({
+  lameDuckMs,
+  endStreams,
+  sleep,
+}: Pick<Runtime, "sleep"> & { readonly lameDuckMs: number; readonly endStreams?: () => void }) {
   let accepting = true;
   const close = async (app: FastifyInstance) => {
     const { server } = app;

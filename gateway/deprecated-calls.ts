@@ -5,7 +5,6 @@ import { type DeprecationPolicy, effectiveDates, type Operation } from "connect-
 export interface DeprecatedCall {
   /** Such as "GET /pets/{petId}". */
   readonly operation: string;
-  /** When it ends. */
   readonly sunset: Date;
   /** What to call instead, as the contract has it, such as "/pets?id={pet_id}"; empty where there is nothing. */
   readonly successor: string;

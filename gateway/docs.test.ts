@@ -22,7 +22,7 @@ const document = async () => {
 };
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 beforeAll(async () => {
-  gateway = await startGateway(PetService, {}, { basePath: "/api", plugins: [docs({ basePath: "/api", document })] });
+  gateway = await startGateway(PetService, {}, { basePath: "/api", plugins: [docs("/api", document)] });
 });
 afterAll(() => gateway.app.close());
 

@@ -2,14 +2,9 @@
 import { type JsonObject, jsonText } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
 
-export interface DocsOptions {
-  readonly basePath: string;
-  /** The OpenAPI document. Called when one of the two is first requested. */
-  readonly document: () => Promise<JsonObject>;
-}
-
+/** `document` makes the OpenAPI document, and is called when one of the two is first requested. */
 export const docs =
-  ({ basePath, document }: DocsOptions) =>
+  (basePath: string, document: () => Promise<JsonObject>) =>
   async (app: FastifyInstance): Promise<void> => {
     const made = once(document);
     const json = once(async () => Buffer.from(jsonText(await made())));

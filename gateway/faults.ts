@@ -27,7 +27,6 @@ const delayFormat = duration("0ms", "60s");
 const operations = httpServices.flatMap(operationsOf);
 const nameOf = ({ parent, name }: DescMethod) => `${parent.typeName}/${name}`;
 
-/** The methods that a fault is for. */
 function methodsOf(match: string): readonly DescMethod[] {
   const all = httpServices.flatMap(({ methods }: DescService): readonly DescMethod[] => methods);
   if (match === "*") return all;

@@ -33,7 +33,7 @@ const start = (auth?: Parameters<typeof startGateway>[2]) => {
     addressOf: callerAddress([{ address: "127.0.0.1", bits: 32 }]),
     cors: cors([ORIGIN]),
     plugins: [
-      docs({ basePath: "", document: async () => emptyDocument }),
+      docs("", async () => emptyDocument),
       health("", createReadiness({ services: [], isAccepting: () => true, clock })),
       rpcEndpoint({
         basePath: "",

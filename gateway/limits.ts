@@ -33,7 +33,6 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Whether it was refused for lack of room. Such requests are logged together, not one by one. */
     isShed: boolean;
-    /** The raw response to it. */
     response?: ServerResponse;
     /** The verdict on it, if there are rates and it has been counted. */
     verdict: Verdict | undefined;

@@ -34,7 +34,6 @@ declare module "fastify" {
 export interface RequestsOptions {
   /** In front of every path, such as "/api"; empty for none. */
   readonly basePath: string;
-  /** Notes who calls what is deprecated. */
   readonly deprecatedCalls?: DeprecatedCalls | undefined;
   /** Undefined where traces are off. */
   readonly tracing?: Tracing | undefined;

@@ -32,15 +32,16 @@ import { exchangeKey, exchangeOf, forward, isSafe, toRpcError } from "./rpc-prox
 export interface RpcEndpointOptions extends Pick<Runtime, "clock"> {
   readonly basePath: string;
   readonly services: readonly { readonly desc: DescService; readonly transport: Transport }[];
+  /** A unary RPC has `requestMs` from the arrival of its request. A stream has no limit but its caller's own. */
   readonly limits: Pick<GatewayLimits, "rpcBytes" | "requestMs">;
-  /** Aborts when streams have to end, because the gateway stops. */
+  /** Ends streams between two messages. Their callers reconnect and continue after the last message that they have. */
   readonly draining?: AbortSignal | undefined;
 }
 
 export const rpcEndpoint =
   (options: RpcEndpointOptions): GatewayPlugin =>
   async (app) => {
-    const { services, limits, clock, draining } = options;
+    const { services, limits } = options;
     app.removeAllContentTypeParsers();
 
     const connect: Parameters<typeof fastifyConnectPlugin>[1] = {
@@ -64,8 +65,7 @@ export const rpcEndpoint =
         ensureQuery(context, errors);
       },
       routes: (router) => {
-        const forwarding = { clock, requestMs: limits.requestMs, draining };
-        for (const service of services) forward(router, service, forwarding);
+        for (const service of services) forward(router, service, options);
         for (const [i, handler] of router.handlers.entries())
           router.handlers[i] = Object.assign(async (call: UniversalServerRequest) => {
             const { request } = exchangeOf({ values: call.contextValues });

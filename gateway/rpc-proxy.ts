@@ -1,4 +1,5 @@
 /** Forwards the RPCs of the public services, by their descriptors alone. */
+
 import {
   type DescMessage,
   type DescMethod,
@@ -22,11 +23,11 @@ import { createAsyncIterable, mergeNonProtocolHeaders } from "@connectrpc/connec
 import { callHeaders } from "@petstore/rpc/call";
 import { isServed, isUnary } from "@petstore/rpc/server/handlers";
 import { until } from "@petstore/rpc/server/until";
-import type { Runtime } from "@petstore/runtime/clock";
 import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect-transcoder";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
 import { type Reason, reasonOf, rpcError } from "#errors";
+import type { RpcEndpointOptions } from "./rpc-endpoint.ts";
 import { errorOptions } from "./services.ts";
 
 /** The HTTP request that an RPC came with, and whether its message could be read. */
@@ -45,15 +46,6 @@ export function exchangeOf({ values }: { readonly values?: ContextValues | undef
 
 export const isSafe = ({ idempotency }: DescMethod): boolean => idempotency === Level.NO_SIDE_EFFECTS;
 
-export interface ForwardOptions extends Pick<Runtime, "clock"> {
-  /**
-   * Time limit of a unary RPC in milliseconds, from the arrival of its request. A stream has no limit but its caller's own.
-   */
-  readonly requestMs: number;
-  /** Ends streams between two messages. Their callers reconnect and continue after the last message that they have. */
-  readonly draining?: AbortSignal | undefined;
-}
-
 /**
  * Adds the RPCs of a service to a router. The caller's message goes to the transport with the headers that the petstore's
  * processes trust and none of the caller's own. The messages, headers, trailers and errors of the service come back.
@@ -61,7 +53,7 @@ export interface ForwardOptions extends Pick<Runtime, "clock"> {
 export function forward(
   router: ConnectRouter,
   { desc, transport }: { readonly desc: DescService; readonly transport: Transport },
-  { clock, requestMs, draining = new AbortController().signal }: ForwardOptions,
+  { clock, limits: { requestMs }, draining = new AbortController().signal }: Omit<RpcEndpointOptions, "services">,
 ): void {
   const unary = (method: DescMethodUnary) => async (message: Message, context: HandlerContext) => {
     const exchange = exchangeOf(context);

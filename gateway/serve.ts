@@ -9,7 +9,7 @@ import { listen } from "@petstore/rpc/http/listen";
 import { seededRandom } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
-import { effectiveDates, type JsonObject, logUnknownValues, operationsOf } from "connect-transcoder";
+import { effectiveDates, logUnknownValues, operationsOf } from "connect-transcoder";
 import { errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { STARTED } from "../processes/admin.ts";
@@ -108,7 +108,8 @@ export async function openGateway(
     metrics,
     plugins: [
       petstoreConsole({ basePath }),
-      docs({ basePath, document: () => documentOf({ ...config, publicUrl }) }),
+      // The document is built on request: at start it would take a tenth of the gateway's start-up time.
+      docs(basePath, async () => (await import("./openapi.ts")).petstoreDocument({ ...config, publicUrl })),
       health(basePath, readiness),
       rpcEndpoint({ basePath, services: called, limits, draining: draining.signal, ...time }),
     ],
@@ -132,12 +133,6 @@ export async function openGateway(
   if (config.descriptor !== undefined && !config.allowedHosts && isLoopback(address)) hosts.check = createHostCheck([]);
   admin.routes.set("GET /startupz", () => STARTED);
   return localUrl + basePath;
-}
-
-/** Builds the OpenAPI document on request: at start it would take a tenth of the gateway's start-up time. */
-async function documentOf(config: GatewayConfig): Promise<JsonObject> {
-  const { petstoreDocument } = await import("./openapi.ts");
-  return petstoreDocument(config);
 }
 
 /** Checks that the deprecation dates from the environment are consistent with those of the contract. */

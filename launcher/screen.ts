@@ -15,13 +15,11 @@ const DEFAULT_URL = "http://127.0.0.1:8080";
 // If the reader of standard error has gone, the launcher goes on.
 process.stderr.on("error", () => {});
 
-/** Prints one line or several. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 // styleText leaves colours out when the stream is no terminal, or NO_COLOR is set.
 export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stderr });
 
-/** A process, and where it is reached. */
 export interface Endpoint {
   readonly name: string;
   readonly kind: string;

@@ -28,26 +28,12 @@ export interface Program {
   readonly kind: string;
   /** Arguments of Node: the script and its own. */
   readonly args: readonly string[];
-  /** Variables for this program alone. */
   readonly environment?: Environment;
   /** Gets a higher priority, for when there are more processes than processors, if this user may set it (only root may). */
   readonly goesFirst?: boolean;
 }
 
-export interface Child {
-  readonly name: string;
-  readonly kind: string;
-  /** Its address, once it has reported that it is ready. Rejects with `ChildDied` if it ends before. */
-  readonly ready: Promise<string>;
-  /** What it last reported that its start waits for. */
-  waitsFor(): string | undefined;
-  /** From now on it is not started again. */
-  leave(): void;
-  /** Asks it to stop and resolves when it has. It is not started again. */
-  stop(): Promise<void>;
-  /** Ends it at once (SIGKILL). */
-  kill(): void;
-}
+export type Child = ReturnType<typeof supervise>;
 
 /** A child ended before it was ready. The message says why, as far as it is known. */
 export class ChildDied extends Error {
@@ -63,7 +49,6 @@ export interface Surroundings {
   /** The socket that the child listens on: file descriptor 3, announced by LISTEN_FDS as for systemd's sd_listen_fds(3). */
   readonly socket?: BoundSocket | undefined;
   readonly backoff?: typeof defaultBackoff;
-  /** PING_MS by default. */
   readonly pingMs?: number;
 }
 
@@ -71,7 +56,7 @@ export interface Surroundings {
  * Starts a program, and starts it again whenever it ends after it was ready once. One whose event loop no longer answers is
  * ended (SIGKILL, as it would not hear SIGTERM).
  */
-export function supervise(program: Program, surroundings: Surroundings): Child {
+export function supervise(program: Program, surroundings: Surroundings) {
   const { say, giveUp, socket, backoff = defaultBackoff, pingMs = PING_MS } = surroundings;
   const firstReady = Promise.withResolvers<string>();
   const stopping = new AbortController();
@@ -150,14 +135,19 @@ export function supervise(program: Program, surroundings: Surroundings): Child {
   return {
     name: program.name,
     kind: program.kind,
+    /** Its address, once it has reported that it is ready. Rejects with `ChildDied` if it ends before. */
     ready: firstReady.promise,
+    /** What it last reported that its start waits for. */
     waitsFor: () => waitsFor,
+    /** From now on it is not started again. */
     leave: () => stopping.abort(),
-    async stop() {
+    /** Asks it to stop and resolves when it has. It is not started again. */
+    async stop(): Promise<void> {
       stopping.abort();
       if (current) send(current, { type: "stop" });
       await running;
     },
+    /** Ends it at once (SIGKILL). */
     kill: () => void current?.kill("SIGKILL"),
   };
 }

@@ -5,7 +5,7 @@ import { networkInterfaces } from "node:os";
 import { text } from "node:stream/consumers";
 import { pino } from "pino";
 import { afterEach, expect, test } from "vitest";
-import { type Admin, openAdmin, Unusable } from "./admin.ts";
+import { openAdmin, Unusable } from "./admin.ts";
 
 const lines: string[] = [];
 const log = pino({ level: "info" }, { write: (line: string) => lines.push(line) });
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 const changes: string[] = [];
-async function open(host = "127.0.0.1", allowedHosts: readonly string[] = ["shop.example"]): Promise<Admin> {
+async function open(host = "127.0.0.1", allowedHosts: readonly string[] = ["shop.example"]) {
   const admin = await openAdmin({ admin: { host, port: 0 }, allowedHosts }, log, stack);
   changes.length = 0;
   admin.routes.set("PUT /thing", (body) => {

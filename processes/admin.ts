@@ -26,13 +26,6 @@ const FOR_ALL: ReadonlySet<string> = new Set([
   ...["GET /healthz", "GET /livez", "GET /startupz", "GET /readyz", "GET /metrics"],
 ]);
 
-export interface Admin {
-  /** A process adds its own, also later on. */
-  readonly routes: AdminRoutes;
-  /** Undefined for a process without an admin port. */
-  readonly url: string | undefined;
-}
-
 const MAX_BODY_BYTES = 64 * 1024;
 /** Of a body that is logged, in characters. */
 const MAX_LOGGED = 500;
@@ -45,12 +38,12 @@ export class Unusable extends Error {
   override readonly name = "Unusable";
 }
 
-/** Opens the port; the stack closes it. Throws `ListenError`. */
+/** Opens the port, if the process is to have one; the stack closes it. A process adds its own routes, also later on. Throws `ListenError`. */
 export async function openAdmin(
   { admin, allowedHosts = [] }: Pick<ProcessConfig, "admin" | "allowedHosts">,
   log: Logger,
   stack: AsyncDisposableStack,
-): Promise<Admin> {
+) {
   const routes: AdminRoutes = new Map([
     ["GET /healthz", () => ALIVE],
     ["GET /livez", () => ALIVE], // if its event loop turns

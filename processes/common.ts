@@ -24,16 +24,15 @@ export type Time = typeof realTime;
 
 export type Common = Awaited<ReturnType<typeof openCommon>>;
 
-export interface CommonConfig extends ProcessConfig {
-  /** What `/settings` shows. */
-  readonly settings: Readonly<Record<string, InForce>>;
-}
-
 /**
  * The stack closes it. Throws ConfigError if a file of the configuration can't be used. `time` is what all of the process goes
  * by.
  */
-export async function openCommon(config: CommonConfig, stack: AsyncDisposableStack, time: Time = realTime) {
+export async function openCommon(
+  config: ProcessConfig & { readonly settings: Readonly<Record<string, InForce>> },
+  stack: AsyncDisposableStack,
+  time: Time = realTime,
+) {
   const { instance, logLevel, logFormat, auth } = config;
   const log = createLogger({ service: instance, level: logLevel, format: logFormat, secrets: [SECRET_HEADER] });
   if (config.fewFiles !== undefined) log.warn(config.fewFiles);

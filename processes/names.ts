@@ -1,6 +1,7 @@
 /** Which processes there are, their names, and where they are reached. */
 import { origin } from "@petstore/rpc/http/address";
-import { optional, urls } from "@petstore/runtime/environment";
+import { optional, urls, type Values } from "@petstore/runtime/environment";
+import type { processSettings } from "./config.ts";
 
 /** In the order of their ports: the index is added to PORT_BASE. */
 export const processNames = ["gateway", "pet", "category", "order", "inventory"] as const;
@@ -44,13 +45,7 @@ export const adminPortOf = (name: ProcessName, portBase: number, replica: number
   portBase + placeOf(name, replica) + adminDistance(replicas);
 
 /** What says where the admin ports are, as it is read from the environment. */
-export interface AdminPorts {
-  readonly PORT_BASE: number;
-  readonly REPLICAS: Replicas;
-  readonly ADMIN_HOST: string;
-  /** That of every process; by default each has one of its own. */
-  readonly ADMIN_PORT: number | "off" | undefined;
-}
+export type AdminPorts = Pick<Values<typeof processSettings>, "PORT_BASE" | "REPLICAS" | "ADMIN_HOST" | "ADMIN_PORT">;
 
 /** Where this machine reaches the admin port of a process. */
 export const adminUrlOf = (

@@ -77,14 +77,7 @@ function parse(args: string[]) {
   }
 }
 
-interface Asked {
-  readonly name?: string;
-  readonly scopes?: string;
-  readonly expires?: string;
-  readonly rate?: string;
-}
-
-function newKey({ name, scopes, expires, rate: own }: Asked) {
+function newKey({ name, scopes, expires, rate: own }: ReturnType<typeof parse>["values"]) {
   if (!name || !scopes) throw new Refused(USAGE);
   const asked = scopes.split(",").map((one) => one.trim());
   const unknown = asked.find((one) => !allKnown.includes(one));

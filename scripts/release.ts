@@ -21,12 +21,6 @@ docs/releases.md says what is in a release, and how to check one.
 
 const OUT = "release";
 
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly private?: boolean;
-}
-
 try {
   run();
 } catch (error) {
@@ -130,7 +124,7 @@ function sha256(name: string): string {
     .digest("hex");
 }
 
-function manifest(path: string): Manifest {
+function manifest(path: string): { readonly name: string; readonly version: string; readonly private?: boolean } {
   return JSON.parse(readFileSync(path, "utf8"));
 }
 

@@ -5,9 +5,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Offered } from "../records/names.ts";
 import { Conflict } from "./conflict.tsx";
-import { stepped } from "./count.ts";
 import { Dialog, Problem, useSending } from "./dialog.tsx";
-import { type FieldErrors, type FieldTexts, fieldErrors, InvalidInput } from "./field-errors.ts";
+import { type FieldErrors, type FieldTexts, fieldErrors, InvalidInput, stepped } from "./field-errors.ts";
 import { OfferInput } from "./offers.tsx";
 
 /** Texts of the fields, by the fields' names. */

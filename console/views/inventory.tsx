@@ -1,7 +1,7 @@
 import type { InventoryItem, NewStock } from "@petstore/client";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { countMeant } from "../parts/count.ts";
+import { countMeant } from "../parts/field-errors.ts";
 import { Choice, Filters, IdFilter, idIn } from "../parts/filters.tsx";
 import { editing, type FieldSpec, RecordForm, type Values } from "../parts/form.tsx";
 import { ListView, useDialog, usePagedList } from "../parts/list-view.tsx";

@@ -1,4 +1,5 @@
 /** The RPCs of categories. */
+
 import { create } from "@bufbuild/protobuf";
 import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
@@ -13,7 +14,7 @@ import { CategoryInternalService, CategoryState } from "#proto/petstore/internal
 import { DomainError } from "../records/errors.ts";
 import { accepted } from "../records/idempotency-keys.ts";
 import { maxPageSize, readNamedPage, type Source } from "../records/page.ts";
-import { storedId, storedIds } from "../records/record.ts";
+import { isVisible, storedId, storedIds } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import { advanceDeletion } from "./delete-category.ts";
 import { type CategoryDoc, type CategoryView, categoryOf, input, toCategory } from "./model.ts";
@@ -26,8 +27,6 @@ const POLL_INTERVAL_MS = 25;
 const MARGIN_MS = 100;
 /** Times that one call advances a deletion before it leaves the deletion to the recovery worker. */
 const MAX_ATTEMPTS = 3;
-
-const isVisible = (doc: CategoryDoc | undefined): doc is CategoryDoc => doc?.visible === true;
 
 export function createCategoryHandlers(context: CategoryContext): Implementation[] {
   const { categories, names, keys, clock, sleep } = context;

@@ -48,5 +48,4 @@ export const isTombstone = ({ state }: Pick<CategoryDoc, "state">): boolean => s
 export const toCategory = (id: number, params: CategoryParams, version: number): Category =>
   input.toMessage(CategorySchema, params, { id: BigInt(id), etag: toEtag(version) });
 
-/** A category as callers see it. */
 export const categoryOf = (doc: CategoryDoc): Category => toCategory(doc._id, doc, doc.version);

@@ -1,8 +1,8 @@
 /** State transitions of a category. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
-import { DomainError } from "../records/errors.ts";
-import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../records/record.ts";
+import { checkPreconditions, DomainError, type Preconditions } from "../records/errors.ts";
+import { FORMAT, succeed } from "../records/record.ts";
 import { type CategoryDoc, type CategoryParams, categoryOf, input } from "./model.ts";
 
 type Rule<R> = (doc: CategoryDoc | undefined) => Decision<CategoryDoc, R>;

@@ -109,7 +109,6 @@ export const INVENTORY = {
 export const isTombstone = ({ state }: Pick<InventoryDoc, "state">): boolean => state === "RETIRED";
 export type Entries = Collection<InventoryDoc, (typeof INVENTORY)["indexes"], InventoryView>;
 
-/** An entry as callers see it. */
 export const toInventoryItem = (doc: InventoryView & Pick<InventoryDoc, "_id">): InventoryItem =>
   input.toMessage(InventoryItemSchema, doc, {
     petId: BigInt(doc._id),

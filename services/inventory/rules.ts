@@ -1,8 +1,8 @@
 /** State transitions of an inventory entry. Each rule is a pure function from the stored document to a decision. */
 
 import { type Decision, keep, put } from "@petstore/store/port";
-import { DomainError } from "../records/errors.ts";
-import { checkPreconditions, FORMAT, type Preconditions, type Status, succeed } from "../records/record.ts";
+import { checkPreconditions, DomainError, type Preconditions } from "../records/errors.ts";
+import { FORMAT, type Status, succeed } from "../records/record.ts";
 import {
   entriesIn,
   highest,

@@ -1,4 +1,5 @@
 /** The RPCs of orders. */
+
 import { create } from "@bufbuild/protobuf";
 import type { CallContext } from "@petstore/rpc/call";
 import { type Implementation, implement } from "@petstore/rpc/server/handlers";
@@ -15,7 +16,7 @@ import {
   WatchOrdersResponseSchema,
 } from "#proto/petstore/order/v1/order_service_pb.ts";
 import { maxPageSize, readPage, type Source } from "../records/page.ts";
-import { storedId, storedIds } from "../records/record.ts";
+import { isVisible, storedId, storedIds } from "../records/record.ts";
 import { createWatch, type EventAttributes, oneOf } from "../records/watch.ts";
 import { input, type OrderDoc, type OrderView, orderOf, toOrder } from "./model.ts";
 import { asPlaced, cancel, insertAborted, orderNotFound, update } from "./rules.ts";
@@ -132,8 +133,6 @@ export function createOrderHandlers(context: OrderContext): Implementation[] {
 
   return [publicService, internalService];
 }
-
-const isVisible = (doc: OrderDoc | undefined): doc is OrderDoc => doc?.visible === true;
 
 /** A tombstone has neither pet nor tag. A restored store may give an id once more: then they are those of another order. */
 function stateOf(doc: OrderDoc, { petId, tag }: Reservation): OrderState {

@@ -96,7 +96,6 @@ export type Orders = Collection<OrderDoc, (typeof ORDERS)["indexes"], OrderView>
 export const toOrder = (id: number, params: OrderParams, version: number): Order =>
   input.toMessage(OrderSchema, params, { id: BigInt(id), etag: toEtag(version), complete: false });
 
-/** An order as callers see it. */
 export const orderOf = (doc: OrderDoc): Order => toOrder(doc._id, doc, doc.version);
 
 /** Throws VALIDATION_FAILED for nanoseconds that JSON could not show. The contract's rules check the seconds. */

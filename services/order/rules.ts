@@ -9,8 +9,8 @@
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import type { Order } from "#proto/petstore/order/v1/order_pb.ts";
-import { DomainError } from "../records/errors.ts";
-import { checkPreconditions, FORMAT, type Preconditions, succeed } from "../records/record.ts";
+import { checkPreconditions, DomainError, type Preconditions } from "../records/errors.ts";
+import { FORMAT, succeed } from "../records/record.ts";
 import { input, isTombstone, type OrderDoc, type OrderParams, type OrderRefusal, orderOf } from "./model.ts";
 
 type State = OrderDoc["state"];

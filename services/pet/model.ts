@@ -167,5 +167,4 @@ export function viewOf(pet: PetView): PetView {
 export const toPet = (id: number, { facts, categoryId, status, version }: PetView): Pet =>
   input.toMessage(PetSchema, { ...facts, categoryId, status }, { id: BigInt(id), etag: toEtag(version) });
 
-/** A pet as callers see it. */
 export const petOf = (doc: PetDoc): Pet => toPet(doc._id, doc);

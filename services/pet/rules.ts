@@ -2,15 +2,8 @@
 
 import { type Decision, keep, put } from "@petstore/store/port";
 import type { StockStatus } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
-import { DomainError } from "../records/errors.ts";
-import {
-  checkPreconditions,
-  FORMAT,
-  fromPetStatus,
-  type Preconditions,
-  type Status,
-  succeed,
-} from "../records/record.ts";
+import { checkPreconditions, DomainError, type Preconditions } from "../records/errors.ts";
+import { FORMAT, fromPetStatus, type Status, succeed } from "../records/record.ts";
 import {
   type Intent,
   NO_FACTS,

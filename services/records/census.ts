@@ -15,9 +15,7 @@ export type ListPage<T> = (
   callContext: CallContext,
 ) => Promise<readonly T[]>;
 
-interface Counted {
-  readonly _id: Id;
-}
+type Counted = { readonly _id: Id };
 
 /** A record that waits for something. */
 export interface Unfinished extends Counted {

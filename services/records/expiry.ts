@@ -10,7 +10,7 @@ import type { Collection, Doc, Draft, Indexes } from "@petstore/store/port";
 import type { NameSearch } from "./folded-names.ts";
 import type { Keys } from "./idempotency-keys.ts";
 import type { Deps, ServiceModule, Worker } from "./module.ts";
-import { storedWith } from "./record.ts";
+import { type StoredRecord, storedWith } from "./record.ts";
 import type { Age } from "./retention.ts";
 
 /** How far back to look for what expired while no process ran, as a multiple of the age. */
@@ -62,11 +62,8 @@ export async function removeExpired<T>(
   return removed;
 }
 
-/** A document that becomes a tombstone at the end of its life. */
-interface ExpiringDoc extends Doc {
-  /** The period in which it became a tombstone, or was last changed as one. */
-  readonly endedOn?: number | undefined;
-}
+/** A document that becomes a tombstone at the end of its life: `endedOn` is the period in which it was last changed as one. */
+type ExpiringDoc = Doc & Pick<StoredRecord, "endedOn">;
 type ExpiringDocs = Pick<Collection<ExpiringDoc, { readonly endedOn: readonly ["endedOn"] }>, "list" | "remove">;
 
 /** Wraps a collection so that every write of a tombstone sets `endedOn`. */

@@ -1,8 +1,9 @@
 /** Reading records whose deletion is under way. */
+
 import type { CallContext } from "@petstore/rpc/call";
 import type { Runtime } from "@petstore/runtime/clock";
 import { DomainError } from "./errors.ts";
-import type { StoredRecord } from "./record.ts";
+import { isVisible, type StoredRecord } from "./record.ts";
 
 /** The longest that a list, or a page of a snapshot, waits for deletions, in milliseconds. */
 const LIST_WAIT_MS = 1_000;
@@ -33,8 +34,6 @@ export function finishOnRead<T extends StoredRecord>(
   { isUnderWay, finish }: Deletion<T>,
   { clock }: Pick<Runtime, "clock">,
 ) {
-  const isVisible = (doc: T | undefined): doc is T => doc?.visible === true;
-
   async function many(docs: readonly T[], finishOne: (doc: T) => Promise<T | undefined>): Promise<T[]> {
     if (!docs.some(isUnderWay)) return docs.filter(isVisible);
     const finished: (T | undefined)[] = [...docs];

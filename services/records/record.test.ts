@@ -5,7 +5,8 @@ import { describe, expect, test } from "vitest";
 import { NewCategorySchema } from "#proto/petstore/category/v1/category_pb.ts";
 import { OrderSchema } from "#proto/petstore/order/v1/order_pb.ts";
 import { PetSchema } from "#proto/petstore/pet/v1/pet_pb.ts";
-import { checkPreconditions, idOr, members, type Preconditions, storedId, succeed, toEtag } from "./record.ts";
+import { checkPreconditions, type Preconditions } from "./errors.ts";
+import { idOr, members, storedId, succeed, toEtag } from "./record.ts";
 
 const judge = (condition: Preconditions, version = 3) => {
   try {

@@ -15,9 +15,7 @@ import * as s from "@petstore/store/document-schema";
 import { type Decide, type Doc, type Draft, type Infer, keep, put } from "@petstore/store/port";
 import { readTraceparent, type TraceContext } from "@petstore/trace/context";
 import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
-import { weakTagAdvice } from "connect-transcoder/http";
 import { PetStatus } from "#proto/petstore/common/v1/pet_status_pb.ts";
-import { DomainError } from "./errors.ts";
 
 /** The version of the stored fields: the only one that this code reads, where no schema says otherwise (`formats.ts`). */
 export const FORMAT = 2;
@@ -43,11 +41,11 @@ export const recordSchema = s.object({
 });
 export type StoredRecord = Infer<typeof recordSchema>;
 
+export const isVisible = <T extends Pick<StoredRecord, "visible">>(doc: T | undefined): doc is T =>
+  doc?.visible === true;
+
 /** A document that keeps the trace of its last write. */
-export interface Traced {
-  readonly rev?: number;
-  readonly trace?: StoredRecord["trace"];
-}
+export type Traced = Partial<Pick<StoredRecord, "rev" | "trace">>;
 
 /** The traceparent of the write that made this revision. Undefined if its trace is not recorded. */
 export const traceparentOf = ({ rev, trace }: Traced): string | undefined =>
@@ -121,35 +119,6 @@ export const documentAfter =
 
 /** A strong entity tag (RFC 9110, 8.8.3). */
 export const toEtag = (version: number): string => `"${version}"`;
-
-/** What a write requires of the record's present version (RFC 9110, 13), in the request fields that HTTP sends as headers. */
-export interface Preconditions {
-  /** What If-Match takes: the record's tag must be among these. */
-  readonly etag?: string | undefined;
-  /** What If-None-Match takes: the record's tag must not be among these. */
-  readonly ifNoneMatch?: string | undefined;
-}
-
-/**
- * Judges the preconditions of a write on a record that exists, at this version, in the order of RFC 9110, 13.2.2. If-Match
- * compares strongly (13.1.1), so weak tags never match; If-None-Match compares weakly (13.1.2).
- *
- * @throws DomainError ETAG_MISMATCH
- */
-export function checkPreconditions({ etag, ifNoneMatch }: Preconditions, version: number): void {
-  const current = toEtag(version);
-  if (etag !== undefined && !isAnything(etag) && !tagsIn(etag).includes(current)) {
-    const advice = weakTagAdvice(tagsIn(etag)) ?? "Read it and try again.";
-    throw new DomainError("ETAG_MISMATCH", `The record is at revision ${current} now. ${advice}`);
-  }
-  if (ifNoneMatch === undefined) return;
-  if (isAnything(ifNoneMatch) || tagsIn(ifNoneMatch).some((tag) => tag.replace(/^W\//, "") === current))
-    throw new DomainError("ETAG_MISMATCH", `The record exists at revision ${current}, which the condition rules out.`);
-}
-
-const isAnything = (condition: string): boolean => condition.trim() === "*";
-
-const tagsIn = (condition: string): readonly string[] => condition.match(/(W\/)?"[^"]*"/g) ?? [];
 
 /** `id` and `etag` are assigned by the petstore. */
 type Input<M> = Omit<M, keyof Message | "id" | "etag">;

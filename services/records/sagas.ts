@@ -4,18 +4,14 @@ import type { Collection, Decide, Doc, Draft, Id, Indexes, ListQuery } from "@pe
 import type { TraceContext } from "@petstore/trace/context";
 import type { Deps, Worker } from "./module.ts";
 import type { PageStart } from "./page.ts";
-import { storedWith, type Traced, traceOf } from "./record.ts";
+import { type StoredRecord, storedWith, type Traced, traceOf } from "./record.ts";
 
 /** Documents that a run works on at the same time by default. */
 const CONCURRENCY = 8;
 /** Most different failures that the error of one run names. */
 const MAX_MESSAGES = 3;
 
-interface Recovery<T> {
-  readonly name: string;
-  /** Pause between two runs, in milliseconds. */
-  readonly everyMs: number;
-  /** Documents to work on at the same time. */
+interface Recovery<T> extends Pick<Worker, "name" | "everyMs"> {
   readonly concurrency?: number;
   readonly records: {
     list(query: ListQuery<{ readonly pending: true }>, callContext: CallContext): Promise<readonly T[]>;
@@ -53,18 +49,17 @@ export function inTurn<T extends { readonly _id: number }>(
   };
 }
 
-export interface LeftBy {
-  /** The trace that goes on with the work. Else it begins one. */
-  readonly of?: TraceContext | undefined;
-  /** Other traces that have left the work, or a part of it. */
-  readonly by?: readonly (TraceContext | undefined)[] | undefined;
-}
-
-/** Does work as a span that leads to whatever has left it to be done; without a span if nothing of that is recorded. */
+/**
+ * Does work as a span that leads to whatever has left it to be done; without a span if nothing of that is recorded. The trace
+ * `of` goes on with the work, or else it begins one; `by` are others that have left it, or a part of it.
+ */
 export async function tracedWork<R>(
   { tracing }: Pick<Deps, "tracing">,
   name: string,
-  { of, by = [] }: LeftBy,
+  {
+    of,
+    by = [],
+  }: { readonly of?: TraceContext | undefined; readonly by?: readonly (TraceContext | undefined)[] | undefined },
   callContext: CallContext,
   work: (callContext: CallContext) => Promise<R>,
 ): Promise<R> {
@@ -133,11 +128,8 @@ function summaryOf(failures: readonly unknown[]): string {
  * itself, a later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at
  * the other services and in the logs.
  */
-interface Saga extends Doc {
-  /** Present while a saga is unfinished. */
-  readonly pending?: true | undefined;
-  readonly caller?: string | undefined;
-}
+/** It is `pending` while a saga is unfinished. */
+type Saga = Doc & Pick<StoredRecord, "pending" | "caller">;
 
 /** A collection whose documents hold the caller that began their pending saga. */
 export interface Sagas<T extends Saga, I extends Indexes<T>, V> extends Omit<Collection<T, I, V>, "update"> {

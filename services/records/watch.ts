@@ -64,18 +64,12 @@ interface Response<E> {
     | { readonly case: "heartbeat" | "synced"; readonly value: Record<never, never> };
 }
 
-export type Watch<T, V, E> = (
-  request: Request,
-  filter: Filter<T, V>,
-  call: StreamingCall,
-) => AsyncGenerator<Response<E>, void>;
-
 const types = { created: EventType.CREATED, updated: EventType.UPDATED, deleted: EventType.DELETED };
 
 export function createWatch<T extends StoredRecord & V, V extends object, E extends Message>(
   { kind, collection, response, toEvent }: Watched<V, E>,
   { clock, sleep }: Pick<Deps, "clock" | "sleep">,
-): Watch<T, V, E> {
+) {
   const timer = createSharedTimer({ clock, sleep });
   const soon = (callContext: CallContext) => Math.min(callContext.deadline, clock() + STEP_MS);
   const idOf = (id: unknown, rev: number) => `${kind}-${id}-${rev}`;
@@ -97,7 +91,11 @@ export function createWatch<T extends StoredRecord & V, V extends object, E exte
     return message;
   }
 
-  return async function* watch({ resumeToken, snapshot }, { source, matches }, call) {
+  return async function* watch(
+    { resumeToken, snapshot }: Request,
+    { source, matches }: Filter<T, V>,
+    call: StreamingCall,
+  ): AsyncGenerator<Response<E>, void> {
     const bound = boundTo(source(call), "asc");
     const begin = resumeToken === "" ? undefined : readResumeToken(kind, bound, resumeToken);
     const isWanted = ({ _id, shown, former }: Change<V>) =>

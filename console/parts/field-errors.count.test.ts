@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { countMeant, stepped } from "./count.ts";
-import { InvalidInput } from "./field-errors.ts";
+import { countMeant, InvalidInput, stepped } from "./field-errors.ts";
 
 test("one more or less keeps a change a change, and changes no text that is none", () => {
   expect(["-2", "+10", " + 1 ", "+0", "5", "0", ""].map((text) => stepped(text, -1))).toEqual(
