@@ -17,7 +17,7 @@ import { FORMAT_MARKS, type FormatMark, problemOf } from "../services/records/fo
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import { RETENTION } from "../services/records/retention.ts";
 import { byItself, CannotLook, createFindings, type Finding, type Findings, finding, seenTwice } from "./findings.ts";
-import { batches, chunks, type Item, isRead, joined, list, many, type Source, UNREADABLE } from "./reading.ts";
+import { batches, type Item, isRead, joined, list, many, type Source, UNREADABLE } from "./reading.ts";
 import { wrongInCategory, wrongInGuard, wrongInMembership, wrongInPair, wrongInPet } from "./rules/pets.ts";
 import { wrongInKey, wrongInSequence } from "./rules/records.ts";
 import { petOf, wrongInEntry, wrongInOrder, wrongInOrdered, wrongInReservation } from "./rules/stock.ts";
@@ -123,7 +123,7 @@ async function lookAtPets({ found, pets, entries, categories, orders, all, highe
     await each(members, categories, ({ categoryId }) => categoryId, wrongInMembership, found);
     const held = batch.values().flatMap(([, , entry]) => (isRead(entry) ? reservationsIn(entry) : []));
     // An entry may have a thousand.
-    for (const reservations of chunks(held))
+    for await (const reservations of batches(held))
       await each(reservations, orders, ({ order }) => order, wrongInReservation, found);
   }
 }

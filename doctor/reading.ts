@@ -109,8 +109,8 @@ function compareIds(a: Id, b: Id): number {
   return typeof b === "number" ? 1 : a === b ? 0 : -1;
 }
 
-/** The same in batches, so that what belongs to them can be read at once. */
-export async function* batches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
+/** Items in batches, so that what belongs to them can be read at once. */
+export async function* batches<T>(items: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const item of items) {
     batch.push(item);
@@ -119,13 +119,4 @@ export async function* batches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> 
     batch = [];
   }
   if (batch.length > 0) yield batch;
-}
-
-export function* chunks<T>(items: Iterator<T>): Generator<T[]> {
-  for (;;) {
-    const chunk: T[] = [];
-    for (let item = items.next(); !item.done; item = items.next()) if (chunk.push(item.value) === PAGE) break;
-    if (chunk.length === 0) return;
-    yield chunk;
-  }
 }

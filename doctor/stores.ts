@@ -195,12 +195,7 @@ export async function inspectLive(
     // JSON has no undefined.
     page: (collection, limit, after) =>
       rows({ call: "page", args: after === undefined ? [collection, limit] : [collection, limit, after] }),
-    many: async (collection, ids) => {
-      const found = [];
-      for (let i = 0; i < ids.length; i += MANY)
-        found.push(...(await rows({ call: "many", args: [collection, ids.slice(i, i + MANY)] })));
-      return found;
-    },
+    many: inPieces(MANY, (collection, ids) => rows({ call: "many", args: [collection, ids] })),
     read: readRow,
     sequences: () => ask({ call: "sequences", args: [] }),
     wrongIndexes: ({ name, indexes }) => ask({ call: "wrongIndexes", args: [{ name, indexes }] }),
@@ -209,3 +204,12 @@ export async function inspectLive(
 
 /** A target has 16 KiB at most. */
 const MANY = 200;
+
+/** Asks for documents by so many ids at a time. */
+export const inPieces =
+  (size: number, many: Inspection["many"]): Inspection["many"] =>
+  async (collection, ids) => {
+    const found = [];
+    for (let i = 0; i < ids.length; i += size) found.push(...(await many(collection, ids.slice(i, i + size))));
+    return found;
+  };

@@ -3,7 +3,7 @@ import type { realTime } from "@petstore/runtime/clock";
 import { serviceNames } from "../processes/names.ts";
 import { figuresOf } from "./findings.ts";
 import { type AllInspected, look, lookTwice } from "./look.ts";
-import { openLive, type Ports } from "./stores.ts";
+import { inPieces, openLive, type Ports } from "./stores.ts";
 
 const PAGE = 50;
 const PAUSE_MS = 100;
@@ -29,13 +29,9 @@ function slowly(of: AllInspected["pet"], pause: () => Promise<unknown>): AllInsp
       await pause();
       return of.page(collection, PAGE, after);
     },
-    async many(collection, ids) {
-      const found = [];
-      for (let i = 0; i < ids.length; i += PAGE) {
-        await pause();
-        found.push(...(await of.many(collection, ids.slice(i, i + PAGE))));
-      }
-      return found;
-    },
+    many: inPieces(PAGE, async (collection, ids) => {
+      await pause();
+      return of.many(collection, ids);
+    }),
   };
 }

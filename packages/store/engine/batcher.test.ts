@@ -5,11 +5,14 @@ import { createBatcher, type Process } from "./batcher.ts";
 /** A batcher, and the batches that it has handed over, as "key: items". */
 function recorded(process: Process<string, number> = () => [], maxBatch?: number) {
   const batches: string[] = [];
-  const add = createBatcher<string, number>((key, batch) => {
-    batches.push(`${key}: ${batch.join(" ")}`);
-    return process(key, batch);
+  const enter = createBatcher<string, { readonly item: number }, void>((key, batch) => {
+    const items = batch.map(({ item }) => item);
+    batches.push(`${key}: ${items.join(" ")}`);
+    const left = (rest: readonly number[]) => batch.filter(({ item }) => rest.includes(item));
+    const rest = process(key, items);
+    return rest instanceof Promise ? rest.then(left) : left(rest);
   }, maxBatch);
-  return { add, batches };
+  return { add: (key: string, item: number) => void enter(key, { item }), batches };
 }
 
 test("what is asked for in one tick is one batch of each key, at the end of the tick", async () => {

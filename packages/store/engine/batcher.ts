@@ -5,6 +5,12 @@
  */
 import { nextTick } from "node:process";
 
+/** Who has added an item, and waits for what becomes of it. */
+export interface Waiting<R> {
+  readonly resolve: (result: R) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** Processes a batch in order and returns the items that did not get their turn, for the next. Never rejects. */
 export type Process<K, T> = (key: K, batch: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 
@@ -14,12 +20,15 @@ interface Queue<T> {
   isDue: boolean;
 }
 
-export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.POSITIVE_INFINITY) {
-  let queues = new Map<K, Queue<T>>();
+export function createBatcher<K, T extends object, R>(
+  process: Process<K, T & Waiting<R>>,
+  maxBatch = Number.POSITIVE_INFINITY,
+) {
+  let queues = new Map<K, Queue<T & Waiting<R>>>();
   /** How many items waited when the last batch was taken. */
   let together = 0;
 
-  async function flush(key: K, queue: Queue<T>): Promise<void> {
+  async function flush(key: K, queue: Queue<T & Waiting<R>>): Promise<void> {
     together = queue.items.length;
     const batch = queue.items.splice(0, maxBatch);
     queue.isDue = false;
@@ -31,7 +40,7 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
     else next(key, queue);
   }
 
-  function next(key: K, queue: Queue<T>, isAlone = false): void {
+  function next(key: K, queue: Queue<T & Waiting<R>>, isAlone = false): void {
     if (queue.isDue || queue.isUnderWay) return;
     queue.isDue = true;
     if (isAlone) nextTick(flush, key, queue);
@@ -44,11 +53,13 @@ export function createBatcher<K, T>(process: Process<K, T>, maxBatch = Number.PO
     if (queues.size === 0) queues = new Map();
   }
 
-  return (key: K, item: T): void => {
+  return (key: K, item: T): Promise<R> => {
     const isAlone = together === 1 && queues.size === 0;
     const queue = queues.get(key) ?? { items: [], isUnderWay: false, isDue: false };
     queues.set(key, queue);
-    queue.items.push(item);
+    const { promise, resolve, reject } = Promise.withResolvers<R>();
+    queue.items.push({ ...item, resolve, reject });
     next(key, queue, isAlone);
+    return promise;
   };
 }

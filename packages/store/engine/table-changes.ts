@@ -4,20 +4,10 @@
  */
 import { decode, encode, type Fields } from "../document/codec.ts";
 import { frozen, type ShownChange, shownChange, viewOf } from "../document/fold.ts";
-import {
-  type CallOptions,
-  type Change,
-  type Changes,
-  type ChangesOptions,
-  type Doc,
-  Expired,
-  type Position,
-} from "../port.ts";
-import type { EngineContext } from "./context.ts";
+import { type CallOptions, type Change, type Doc, Expired, type Position } from "../port.ts";
 import { createFeed, type Feed, noChanges } from "./feed.ts";
-import type { Declaration } from "./queries.ts";
-import { type Report, readable } from "./queries.ts";
-import type { Runs } from "./table-store.ts";
+import { type Declaration, readable } from "./queries.ts";
+import type { TableDeps } from "./table-store.ts";
 
 const MAX_READ = 256;
 
@@ -51,13 +41,7 @@ export interface ChangeLog {
 
 type Written = Doc & ShownChange;
 
-export interface TableChanges {
-  /** Logs a change as part of its statement. Returns what delivers it; undefined if it is not visible. */
-  note(before: Doc | undefined, after: Doc): (() => void) | undefined;
-  changes(options: ChangesOptions): Promise<Changes<object>>;
-  forget(before: number, limit: number, options: CallOptions | undefined): Promise<number>;
-  end(): void;
-}
+export type TableChanges = ReturnType<typeof tableChanges>;
 
 /**
  * A position is the mark of the change before it. The time distinguishes it from a position of another history: numbers
@@ -74,14 +58,8 @@ function markOf(position: Position): Mark {
   return { number: Number.parseInt(number, 16), at: Number.parseInt(at, 16) };
 }
 
-interface Parts extends Pick<EngineContext, "clock" | "sleep"> {
-  readonly declaration: Declaration;
-  readonly log: ChangeLog | undefined;
-  readonly runs: Runs;
-  readonly report: Report;
-}
-
-export function tableChanges({ declaration, log, runs, clock, sleep, report }: Parts): TableChanges {
+export function tableChanges(declaration: Declaration, log: ChangeLog | undefined, deps: TableDeps) {
+  const { runs, clock, sleep, report } = deps;
   const view = viewOf<Doc>(declaration);
   if (!log || !view) return { note: () => undefined, ...noChanges(declaration.name) };
 
@@ -122,7 +100,8 @@ export function tableChanges({ declaration, log, runs, clock, sleep, report }: P
   let latest = log.last()?.at ?? 0;
 
   return {
-    note(before, after) {
+    /** Logs a change as part of its statement. Returns what delivers it; undefined if it is not visible. */
+    note(before: Doc | undefined, after: Doc): (() => void) | undefined {
       const news = shownChange(view, before, after);
       if (!news) return undefined;
       const { _id, rev } = after;
@@ -139,16 +118,15 @@ export function tableChanges({ declaration, log, runs, clock, sleep, report }: P
 
     changes: feed.changes,
 
-    forget: (before, limit, options) =>
-      runs
-        .write(options, (batch) => {
-          let forgotten = 0;
-          batch.write(() => {
-            forgotten = log.forget(before, limit);
-          });
-          return () => forgotten;
-        })
-        .then((count) => count()),
+    async forget(before: number, limit: number, options: CallOptions | undefined): Promise<number> {
+      let forgotten = 0;
+      await runs.write(options, (batch) =>
+        batch.write(() => {
+          forgotten = log.forget(before, limit);
+        }),
+      );
+      return forgotten;
+    },
 
     end: () => feed.end(),
   };

@@ -75,9 +75,15 @@ export interface Runs {
   write<R>(options: CallOptions | undefined, step: (batch: Batch) => R): Promise<R>;
 }
 
-type Deps = Pick<EngineContext, "clock" | "sleep"> & { readonly report: Report };
+/** What the collections of a store have in common. */
+export interface TableDeps extends Pick<EngineContext, "clock" | "sleep"> {
+  readonly report: Report;
+  readonly runs: Runs;
+  readonly admission: Admission;
+}
 
-export function tableStore(engine: TableEngine, { clock, sleep, report }: Deps): Store {
+export function tableStore(engine: TableEngine, context: Omit<TableDeps, "runs" | "admission">): Store {
+  const { clock } = context;
   const admission = createAdmission();
   const inTime =
     <A extends unknown[], R>(options: CallOptions | undefined, step: (...args: A) => R) =>
@@ -90,13 +96,14 @@ export function tableStore(engine: TableEngine, { clock, sleep, report }: Deps):
     write: (options, step) => engine.write(inTime(options, step)),
   };
 
+  const deps = { ...context, runs, admission };
   const all: TableChanges[] = [];
   const openCollection = async (declaration: Declaration) => {
     checkDeclaration(declaration);
     const table = await engine.table(declaration);
-    const changes = tableChanges({ declaration, log: table.log, runs, clock, sleep, report });
+    const changes = tableChanges(declaration, table.log, deps);
     all.push(changes);
-    return tableCollection(declaration, table, changes, { runs, admission, report });
+    return tableCollection(declaration, table, changes, deps);
   };
 
   return {
@@ -127,7 +134,7 @@ function tableCollection<T extends Doc, I extends Indexes<T>>(
   declaration: Declaration,
   table: Table,
   changes: TableChanges,
-  { runs, admission, report }: { readonly runs: Runs; readonly admission: Admission; readonly report: Report },
+  { runs, admission, report }: TableDeps,
 ): Collection<T, I> {
   const keys = indexedFields(declaration);
   const queues: Queues = new Map();

@@ -6,7 +6,7 @@
 import { MongoError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
 import { fold, MAX_FOLD_MS, shownChange, type View } from "../document/fold.ts";
-import { createBatcher } from "../engine/batcher.ts";
+import { createBatcher, type Waiting } from "../engine/batcher.ts";
 import { Corrupt, type Decide, type Doc, type Id, Unavailable } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { backOff, type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
@@ -17,14 +17,15 @@ import type { Writer } from "./writes.ts";
 /** Most updates in one write. */
 const MAX_FOLDED = 256;
 
-export interface Update<T extends Doc> {
+interface Asked<T extends Doc> {
   readonly decide: Decide<T, unknown>;
   readonly call: Call;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: unknown) => void;
 }
-
-type Entry<T extends Doc> = Update<T> | (() => Promise<void>);
+export type Update<T extends Doc> = Asked<T> & Waiting<unknown>;
+/** What has to be done alone. */
+interface Step {
+  readonly step: () => Promise<unknown>;
+}
 
 /**
  * One change at a time for each document of a process. Updates that come meanwhile are folded into one write. `change` never
@@ -33,29 +34,21 @@ type Entry<T extends Doc> = Update<T> | (() => Promise<void>);
 export function createPerKeyQueue<T extends Doc>(
   change: (id: Id, updates: readonly Update<T>[]) => Promise<readonly Update<T>[]>,
 ) {
-  const enter = createBatcher<Id, Entry<T>>(async (id, entries) => {
+  const enter = createBatcher<Id, Asked<T> | Step, unknown>(async (id, entries) => {
     const [first] = entries;
-    if (typeof first === "function") {
-      await first();
+    if (first && "step" in first) {
+      await first.step().then(first.resolve, first.reject);
       return entries.slice(1);
     }
-    const end = entries.findIndex((entry) => typeof entry === "function");
+    const end = entries.findIndex((entry) => "step" in entry);
     const updates = (end < 0 ? entries : entries.slice(0, end)) as Update<T>[];
     return [...(await change(id, updates)), ...entries.slice(updates.length)];
   }, MAX_FOLDED);
 
   return {
-    update<R>(id: Id, decide: Decide<T, R>, call: Call): Promise<R> {
-      const { promise, resolve, reject } = Promise.withResolvers<R>();
-      enter(id, { decide, call, resolve: (result) => resolve(result as R), reject });
-      return promise;
-    },
+    update: <R>(id: Id, decide: Decide<T, R>, call: Call) => enter(id, { decide, call }) as Promise<R>,
     /** Runs a step alone, between two changes of the document. */
-    alone<R>(id: Id, step: () => Promise<R>): Promise<R> {
-      const { promise, resolve, reject } = Promise.withResolvers<R>();
-      enter(id, () => step().then(resolve, reject));
-      return promise;
-    },
+    alone: <R>(id: Id, step: () => Promise<R>) => enter(id, { step }) as Promise<R>,
   };
 }
 

@@ -21,9 +21,8 @@ const oneOf = (ids: readonly Id[]) => (ids.length === 1 ? ids[0] : { $in: ids })
 
 type Level = "majority" | "linearizable";
 
-interface Asked<T extends Doc> extends Asker {
+interface Asked<T extends Doc> extends Asker<Stored<T> | undefined> {
   readonly id: Id;
-  readonly resolve: (document: Stored<T> | undefined) => void;
 }
 
 export function pointReads<T extends Doc>(database: Database, raw: Raw, known: Pick<Known<T>, "read" | "noteAbsent">) {
@@ -48,7 +47,7 @@ export function pointReads<T extends Doc>(database: Database, raw: Raw, known: P
     }
   }
 
-  const enter = createBatcher(
+  const enter = createBatcher<Level, Pick<Asked<T>, "id" | "by">, Stored<T> | undefined>(
     together<Level, Asked<T>>(async (level, batch, limits) => {
       const waiting = Map.groupBy(batch, ({ id }) => id);
       for (const bytes of await fetch[level]([...waiting.keys()], limits)) {
@@ -70,11 +69,8 @@ export function pointReads<T extends Doc>(database: Database, raw: Raw, known: P
      * The document, read after this call for those who wait for it; rejects with what decoding it throws. `latest`: a
      * majority of the members confirms that it is the latest state.
      */
-    read(id: Id, by: readonly Awaiting[], latest = false): Promise<Stored<T> | undefined> {
-      const { promise, resolve, reject } = Promise.withResolvers<Stored<T> | undefined>();
-      enter(latest && hasSeveralMembers() ? "linearizable" : "majority", { id, by, resolve, reject });
-      return promise;
-    },
+    read: (id: Id, by: readonly Awaiting[], latest = false): Promise<Stored<T> | undefined> =>
+      enter(latest && hasSeveralMembers() ? "linearizable" : "majority", { id, by }),
   };
 }
 

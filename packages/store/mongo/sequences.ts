@@ -6,7 +6,7 @@
  * while is given only if nobody can have given a higher one.
  */
 import type { ClientSession } from "mongodb";
-import { createBatcher } from "../engine/batcher.ts";
+import { createBatcher, type Waiting } from "../engine/batcher.ts";
 import type { EngineContext } from "../engine/context.ts";
 import type { Database } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
@@ -18,10 +18,8 @@ const MAX_AHEAD = 256;
 /** How long closing waits for the database, in milliseconds. */
 const CLOSE_MS = 2_000;
 
-interface Waiting {
+interface Asked extends Waiting<number> {
   readonly call: Call;
-  readonly resolve: (number: number) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 interface Sequence {
@@ -79,7 +77,7 @@ export function createSequences(
   }
 
   /** Serves those who wait, and sees to it that there are numbers for those who come. */
-  async function serve(sequence: Sequence, waiting: Waiting[]): Promise<void> {
+  async function serve(sequence: Sequence, waiting: Asked[]): Promise<void> {
     const { name, atHand } = sequence;
     const giveAll = () => {
       for (const { resolve } of waiting.splice(0, atHand.count)) resolve(atHand.give() as number);
@@ -114,8 +112,8 @@ export function createSequences(
   }
 
   /** Without anybody who waits, only sees to it that there are numbers. */
-  const enter = createBatcher<Sequence, Waiting | undefined>(async (sequence, asked) => {
-    const waiting = asked.filter((one) => one !== undefined && !one.call.isOver) as Waiting[];
+  const enter = createBatcher<Sequence, Partial<Pick<Asked, "call">>, number>(async (sequence, asked) => {
+    const waiting = asked.filter(({ call }) => call && !call.isOver) as Asked[];
     if (isClosing && waiting.length === 0) return [];
     sequence.underWay = serve(sequence, waiting);
     await sequence.underWay;
@@ -138,12 +136,10 @@ export function createSequences(
       atHand.drop(above);
       const number = atHand.isOld(clock()) ? undefined : atHand.give();
       if (number !== undefined) {
-        if (atHand.count < sequence.ahead) enter(sequence, undefined);
+        if (atHand.count < sequence.ahead) void enter(sequence, {});
         return number;
       }
-      const { promise, resolve, reject } = Promise.withResolvers<number>();
-      enter(sequence, { call, resolve, reject });
-      return promise;
+      return enter(sequence, { call });
     },
     /** Gives back what is at hand, unless others have taken numbers above it. Must be the last call. */
     async close(): Promise<void> {

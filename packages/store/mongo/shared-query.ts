@@ -1,19 +1,20 @@
 /**
- * Queries that callers share, and how many go on at a time. All that ask for the same before it is sent share a query. No caller joins a query that was
- * sent before, because its answer may be older than what that caller has seen. Such a caller waits for the next query, which
- * is sent when this one has returned.
+ * Queries that callers share, and how many go on at a time. All that ask for the same before it is sent share a query. No
+ * caller joins a query that was sent before, because its answer may be older than what that caller has seen. Such a caller
+ * waits for the next query, which is sent when this one has returned.
  */
-import { createBatcher, type Process } from "../engine/batcher.ts";
+import { createBatcher, type Process, type Waiting } from "../engine/batcher.ts";
 import { type Awaiting, nobodyWaits, type ReadLimits, whileAwaited } from "./deadline.ts";
 
-export interface Asker {
+export interface Asker<R> extends Waiting<R> {
   readonly by: readonly Awaiting[];
-  readonly reject: (error: unknown) => void;
 }
 
 /** Processes a batch of askers with one query, or rejects all. Those that nobody waits for any more are left out. */
 export const together =
-  <K, A extends Asker>(query: (key: K, askers: readonly A[], limits: ReadLimits) => Promise<void>): Process<K, A> =>
+  <K, A extends Asker<never>>(
+    query: (key: K, askers: readonly A[], limits: ReadLimits) => Promise<void>,
+  ): Process<K, A> =>
   async (key, all) => {
     const { awaited = [], left = [] } = Object.groupBy(all, ({ by }) =>
       by.some(({ isOver }) => !isOver) ? "awaited" : "left",
@@ -33,23 +34,14 @@ export const together =
 
 /** Resolves to the same object for all callers that share a query. `Q` is what JSON can hold. */
 export function shareQueries<Q, R>(query: (asked: Q, limits: ReadLimits) => Promise<R>) {
-  interface One extends Asker {
-    readonly asked: Q;
-    readonly resolve: (found: R) => void;
-  }
-
-  const enter = createBatcher(
+  type One = Asker<R> & { readonly asked: Q };
+  const enter = createBatcher<string, Pick<One, "asked" | "by">, R>(
     together<string, One>(async (_, askers, limits) => {
       const found = await query((askers[0] as One).asked, limits);
       for (const { resolve } of askers) resolve(found);
     }),
   );
-
-  return (asked: Q, by: Awaiting): Promise<R> => {
-    const { promise, resolve, reject } = Promise.withResolvers<R>();
-    enter(JSON.stringify(asked), { asked, by: [by], resolve, reject });
-    return promise;
-  };
+  return (asked: Q, by: Awaiting): Promise<R> => enter(JSON.stringify(asked), { asked, by: [by] });
 }
 
 /** Runs a limited number of tasks at a time. Others wait in order, and leave when their signal aborts. */

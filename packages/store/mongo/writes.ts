@@ -14,7 +14,7 @@ import {
   type WriteError,
 } from "mongodb";
 import type { Fields } from "../document/codec.ts";
-import { createBatcher } from "../engine/batcher.ts";
+import { createBatcher, type Waiting } from "../engine/batcher.ts";
 import type { Id } from "../port.ts";
 import type { Database, Raw } from "./database.ts";
 import { withPatience, withTimeout } from "./deadline.ts";
@@ -36,8 +36,6 @@ export interface Writer {
 interface Attempt {
   readonly base: Stored | undefined;
   readonly doc: Fields;
-  readonly resolve: (written: Written) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 type Kind = "inserts" | "replacements";
@@ -56,19 +54,19 @@ interface FirstAttempt extends Attempt {
 
 export function createWriters({ openSession, noteTime }: Database, raw: Raw): () => Writer {
   /** Inserts and replacements are two commands, which need not wait for one another. */
-  const first = createBatcher<Kind, FirstAttempt>(async (_, attempts) => {
+  const first = createBatcher<Kind, FirstAttempt, Written>(async (_, attempts) => {
     const line: Line = { session: openSession(), present: attempts.length };
     for (const { join } of attempts) join(line);
     await withPatience(send(line.session, attempts));
     return [];
   }, MAX_BATCH);
 
-  const again = createBatcher<Line, Attempt>(async ({ session }, attempts) => {
+  const again = createBatcher<Line, Attempt, Written>(async ({ session }, attempts) => {
     await send(session, attempts);
     return [];
   });
 
-  async function send(session: ClientSession, attempts: readonly Attempt[]): Promise<void> {
+  async function send(session: ClientSession, attempts: readonly (Attempt & Waiting<Written>)[]): Promise<void> {
     try {
       const writes = raw.bulkWrite(attempts.map(toOperation), { session, ordered: false });
       const { matched, failed } = await counted(withTimeout("write", writes));
@@ -90,13 +88,10 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
   return () => {
     let line: Line | undefined;
     return {
-      write(base, doc) {
-        const { promise, resolve, reject } = Promise.withResolvers<Written>();
-        const attempt: Attempt = { base, doc, resolve, reject };
-        if (line) again(line, attempt);
-        else first(base ? "replacements" : "inserts", { ...attempt, join: (joined) => (line = joined) });
-        return promise;
-      },
+      write: (base, doc) =>
+        line
+          ? again(line, { base, doc })
+          : first(base ? "replacements" : "inserts", { base, doc, join: (joined) => (line = joined) }),
       end() {
         if (line && --line.present === 0) void line.session.endSession();
       },
@@ -104,10 +99,8 @@ export function createWriters({ openSession, noteTime }: Database, raw: Raw): ()
   };
 }
 
-type Replacement = Fields & { _id: Id };
-
 function toOperation({ base, doc }: Attempt): AnyBulkWriteOperation<{ _id: Id }> {
-  const replacement = doc as Replacement;
+  const replacement = doc as Fields & { _id: Id };
   return base ? { replaceOne: { filter: unchanged(base), replacement } } : { insertOne: { document: replacement } };
 }
 

@@ -6,7 +6,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { MAX_FOLD_MS } from "../document/fold.ts";
-import { createBatcher } from "../engine/batcher.ts";
+import { createBatcher, type Waiting } from "../engine/batcher.ts";
 import type { Clock } from "../engine/context.ts";
 import type { Batch } from "../engine/table-store.ts";
 import { Full, Unavailable } from "../port.ts";
@@ -23,10 +23,8 @@ export interface GroupCommitOptions {
   readonly onFatal: (error: unknown) => void;
 }
 
-interface Step {
+interface Step extends Waiting<unknown> {
   readonly run: (batch: Batch) => unknown;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** The statements of a batch, each with what to call when it is on disk. */
@@ -105,7 +103,7 @@ export function groupCommit(
     }
   }
 
-  const enter = createBatcher<"all", Step>(async (_, steps) => {
+  const enter = createBatcher<"all", Pick<Step, "run">, unknown>(async (_, steps) => {
     if (held) await held.promise;
     if (hasFailed) {
       for (const { reject } of steps) reject(new Unavailable(false, refusal));
@@ -133,12 +131,6 @@ export function groupCommit(
     return steps.slice(ran.length);
   });
 
-  function schedule<R>(run: (batch: Batch) => R): Promise<R> {
-    const { promise, resolve, reject } = Promise.withResolvers<R>();
-    enter("all", { run, resolve: (result) => resolve(result as R), reject });
-    return promise;
-  }
-
   function fail(error: unknown): void {
     if (hasFailed) return;
     refusal = error;
@@ -158,7 +150,7 @@ export function groupCommit(
     /** Runs a step at the end of this tick, and answers when what it changed is on disk. */
     async write<R>(step: (batch: Batch) => R): Promise<R> {
       refuseWhenStopped();
-      return schedule(step);
+      return enter("all", { run: step }) as Promise<R>;
     },
 
     /** Begins no further commit until `release`: whoever changes something waits. None is half made when this returns. */
@@ -176,7 +168,7 @@ export function groupCommit(
     /** Refuses every new call, and resolves when all earlier calls are answered and the step `last` has run. */
     async stop(last: (batch: Batch) => void = () => {}): Promise<void> {
       refusal ??= new Error("the store is closed");
-      await schedule(last).catch(() => {}); // earlier calls are answered first
+      await enter("all", { run: last }).catch(() => {}); // earlier calls are answered first
     },
   };
 }
