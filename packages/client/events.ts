@@ -2,7 +2,7 @@
 import type { Calls } from "./calls.ts";
 import { PetstoreError, toldIn } from "./errors.ts";
 import type { Category, InventoryItem, Order, Pet } from "./records.ts";
-import { chunksOf } from "./transport.ts";
+import { chunksOf, type GatewayOptions } from "./transport.ts";
 import {
   type Change,
   isEventType,
@@ -46,12 +46,10 @@ export type WatchStore = <R extends RecordType = RecordType, S extends boolean =
 
 const LINES = "application/x-ndjson";
 
-interface Gateway {
-  readonly baseUrl?: string | undefined;
-  readonly fetch?: typeof fetch | undefined;
-}
-
-export function watchStore({ baseUrl, fetch }: Gateway, calls: Calls): WatchStore {
+export function watchStore(
+  { baseUrl, fetch }: Partial<Pick<GatewayOptions, "baseUrl" | "fetch">>,
+  calls: Calls,
+): WatchStore {
   async function* open(filter: StoreFilter<RecordType> & Resumable, lastEventId: string, options: WatchOptions) {
     if (baseUrl === undefined) throw new PetstoreError("NOT_SENT", "watch() goes to a gateway: it needs a baseUrl.");
     const { types, petId, snapshot } = filter;
@@ -84,17 +82,8 @@ async function refusal(response: Response): Promise<PetstoreError> {
   return new PetstoreError(record.code, record.message, { status: record.status, ...toldIn(response.headers) });
 }
 
-interface Refusal {
-  readonly code: string;
-  readonly message: string;
-  readonly status: number;
-}
-
-interface Line {
-  readonly id: string;
-  readonly event?: string;
-  readonly data?: Refusal & CloudEvent;
-}
+type Refusal = { readonly code: string; readonly message: string; readonly status: number };
+type Line = { readonly id: string; readonly event?: string; readonly data?: Refusal & CloudEvent };
 
 function itemOf({ id, event = "", data }: Line): StreamItem {
   if (event === "error" && data) throw new PetstoreError(data.code, data.message, { status: data.status });

@@ -39,28 +39,15 @@ type Records<T, New, List extends Message, Watch extends Message, Removable exte
   Given<List>,
   Given<Watch, "snapshot" & keyof Watch>
 >;
-type PetRecords = Records<Pet, NewPet, pet.ListPetsRequest, pet.WatchPetsRequest>;
-type CategoryRecords = Records<
-  Category,
-  NewCategory,
-  category.ListCategoriesRequest,
-  category.WatchCategoriesRequest,
-  "description"
->;
-type OrderRecords = Records<Order, NewOrder, order.ListOrdersRequest, order.WatchOrdersRequest, "shipDate">;
-type InventoryRecords = Records<
-  InventoryItem,
-  NewStock,
-  inventory.ListInventoryRequest,
-  inventory.WatchInventoryRequest
->;
 
 export interface Petstore {
-  readonly pets: PetRecords & Creatable<Pet, NewPet>;
-  readonly categories: CategoryRecords & Creatable<Category, NewCategory>;
-  readonly orders: OrderRecords & Creatable<Order, NewOrder>;
+  readonly pets: Records<Pet, NewPet, pet.ListPetsRequest, pet.WatchPetsRequest> & Creatable<Pet, NewPet>;
+  readonly categories: Creatable<Category, NewCategory> &
+    Records<Category, NewCategory, category.ListCategoriesRequest, category.WatchCategoriesRequest, "description">;
+  readonly orders: Creatable<Order, NewOrder> &
+    Records<Order, NewOrder, order.ListOrdersRequest, order.WatchOrdersRequest, "shipDate">;
   /** By the ids of pets. An entry comes and goes with its pet. */
-  readonly inventory: InventoryRecords;
+  readonly inventory: Records<InventoryItem, NewStock, inventory.ListInventoryRequest, inventory.WatchInventoryRequest>;
   /** What happens to all kinds of records, by one connection to the gateway (`GET /events`). */
   readonly watch: WatchStore;
 }

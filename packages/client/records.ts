@@ -8,17 +8,11 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type {
-  Category as CategoryMessage,
-  NewCategory as NewCategoryMessage,
-} from "./gen/petstore/category/v1/category_pb.ts";
+import type * as category from "./gen/petstore/category/v1/category_pb.ts";
 import type { PetStatus as StatusNumber } from "./gen/petstore/common/v1/pet_status_pb.ts";
-import type {
-  InventoryItem as ItemMessage,
-  InventoryUpdate as UpdateMessage,
-} from "./gen/petstore/inventory/v1/inventory_pb.ts";
-import type { Order as OrderMessage } from "./gen/petstore/order/v1/order_pb.ts";
-import type { NewPet as NewPetMessage, Pet as PetMessage } from "./gen/petstore/pet/v1/pet_pb.ts";
+import type * as inventory from "./gen/petstore/inventory/v1/inventory_pb.ts";
+import type * as order from "./gen/petstore/order/v1/order_pb.ts";
+import type * as pet from "./gen/petstore/pet/v1/pet_pb.ts";
 
 /** One that only a later version of the petstore knows is the text of its number, so a `switch` needs a `default`. */
 export type PetStatus = "available" | "pending" | "sold";
@@ -30,18 +24,18 @@ type Member<K> = Exclude<K, "$typeName" | "$unknown">;
 type AsRecord<M extends Message> = { readonly [K in keyof M as Member<K>]: Plain<M[K]> };
 
 /** An animal offered for sale. */
-export interface Pet extends AsRecord<PetMessage> {
+export interface Pet extends AsRecord<pet.Pet> {
   readonly status: PetStatus;
 }
 /** A group of pets. */
-export interface Category extends AsRecord<CategoryMessage> {}
+export interface Category extends AsRecord<category.Category> {}
 /** An order for a pet, or one that names none. */
-export interface Order extends AsRecord<OrderMessage> {
+export interface Order extends AsRecord<order.Order> {
   readonly id: number;
   readonly complete: boolean;
 }
 /** The stock of one pet. */
-export interface InventoryItem extends AsRecord<ItemMessage> {}
+export interface InventoryItem extends AsRecord<inventory.InventoryItem> {}
 
 type Givable<T> = T extends Timestamp
   ? string | Date
@@ -54,15 +48,15 @@ export type Given<M extends Message, Without extends keyof M = never> = {
   readonly [K in keyof M as Exclude<Member<K>, Without>]?: Givable<M[K]> | undefined;
 };
 
-export interface NewPet extends Given<NewPetMessage> {
+export interface NewPet extends Given<pet.NewPet> {
   readonly name: string;
   readonly categoryId: number;
 }
-export interface NewCategory extends Given<NewCategoryMessage> {
+export interface NewCategory extends Given<category.NewCategory> {
   readonly name: string;
 }
-export interface NewOrder extends Given<OrderMessage, "id" | "etag"> {}
-export interface NewStock extends Given<UpdateMessage> {
+export interface NewOrder extends Given<order.Order, "id" | "etag"> {}
+export interface NewStock extends Given<inventory.InventoryUpdate> {
   readonly quantity: number;
 }
 

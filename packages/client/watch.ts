@@ -140,10 +140,7 @@ async function* untilSilent<M>(
 }
 
 /** What the messages of all services' streams have in common. */
-interface Answer {
-  readonly resumeToken: string;
-  readonly response: { readonly case?: string; readonly value?: Message };
-}
+type Answer = { readonly resumeToken: string; readonly response: { readonly case?: string; readonly value?: Message } };
 
 /** The messages of an RPC that streams the changes of one kind of records. */
 export async function* eventsOf({ output }: DescMethodServerStreaming, messages: AsyncIterable<Message>) {

@@ -8,9 +8,6 @@ type Values<L extends readonly string[]> = { readonly [N in keyof L]: string };
 /** Finds what is recorded under these labels, and allocates nothing if there is anything yet. */
 type Of<L extends readonly string[], S> = (...values: Values<L>) => S;
 
-export interface Counter<L extends readonly string[] = readonly string[]> {
-  readonly of: Of<L, Pick<CounterSeries, "add">>;
-}
 export interface Histogram<L extends readonly string[] = readonly string[]> {
   readonly of: Of<L, Pick<HistogramSeries, "record">>;
 }
@@ -36,9 +33,8 @@ export function createRegistry(clock: () => number) {
 
   return {
     /** The same metric for the same declaration, however often it is asked for. */
-    counter<L extends readonly string[]>(declaration: Declaration<"counter", L>): Counter<L> {
-      const { counters } = familyOf(declaration);
-      return { of: byLabels(counters, declaration, counterSeries) };
+    counter<L extends readonly string[]>(declaration: Declaration<"counter", L>) {
+      return { of: byLabels<L, CounterSeries>(familyOf(declaration).counters, declaration, counterSeries) };
     },
     histogram<L extends readonly string[]>(declaration: Declaration<"histogram", L>): Histogram<L> {
       const { histograms } = familyOf(declaration);
@@ -50,16 +46,12 @@ export function createRegistry(clock: () => number) {
       reads.push(read as Read<readonly string[]>);
       return () => void reads.splice(reads.indexOf(read as Read<readonly string[]>), 1);
     },
-    /** All of it as text. */
     text: (form: Form): string => exposition([...families.values()], form),
   };
 }
 
 /** What is recorded under one combination of labels. */
-export interface Labelled<S> {
-  readonly values: readonly string[];
-  readonly series: S;
-}
+export type Labelled<S> = { readonly values: readonly string[]; readonly series: S };
 
 type Level<T> = Map<string, T>;
 
@@ -85,10 +77,7 @@ function byLabels<L extends readonly string[], S>(all: Labelled<S>[], { labels, 
 }
 
 /** The trace that a value belongs to, if that is recorded: so it can be looked up, and becomes an exemplar. */
-export interface Trace {
-  readonly traceId: string;
-  readonly spanId: string;
-}
+type Trace = { readonly traceId: string; readonly spanId: string };
 
 export type CounterSeries = ReturnType<typeof counterSeries>;
 

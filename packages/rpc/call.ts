@@ -32,15 +32,9 @@ export const ANONYMOUS: Principal = { id: "anonymous" };
 /** The name under which a caller is counted: its id, or its address if it is anonymous. No id of a principal has a space. */
 export const callerName = (principal: Principal, addressOf: () => string): string =>
   principal === ANONYMOUS ? `address ${addressOf()}` : principal.id;
-/** The system itself, for background work. */
-const SYSTEM: Principal = { id: "system" };
 
 /** What calls for a request say of it. */
-export interface Asked {
-  readonly id: string;
-  readonly caller: string;
-  readonly trace?: TraceContext | undefined;
-}
+export type Asked = { readonly id: string } & Pick<CallContext, "caller" | "trace">;
 
 /** Headers of a call on behalf of a request's caller. */
 export const callHeaders = ({ id, caller, trace }: Asked): Record<string, string> => ({
@@ -49,7 +43,6 @@ export const callHeaders = ({ id, caller, trace }: Asked): Record<string, string
   ...(trace && traceHeaders(trace)),
 });
 
-/** The context of work: its deadline, its request id, its caller and its trace. */
 export interface CallContext {
   /** When the caller gives up, on the process's clock (milliseconds). */
   readonly deadline: number;
@@ -105,7 +98,7 @@ const BACKGROUND_MS = 10_000;
 export const background = ({ clock, random }: Pick<Runtime, "clock" | "random">, kind: string): CallContext => ({
   deadline: clock() + BACKGROUND_MS,
   requestId: newWorkId(random, kind),
-  caller: SYSTEM.id,
+  caller: "system",
   progress: { hasBegun: false },
 });
 

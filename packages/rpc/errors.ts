@@ -73,7 +73,6 @@ export interface ErrorCatalogue<R extends string = OwnReason> {
 
 /** Temporary failures: their metadata says when to retry, in seconds (RFC 9110, 10.2.3). */
 const PASSES: ReadonlySet<string> = new Set(["OVERLOADED", "UNAVAILABLE"] satisfies OwnReason[]);
-const RETRY_AFTER_S = "1";
 
 interface CatalogueOptions {
   /** The domain of the reasons, in ErrorInfo. */
@@ -101,7 +100,7 @@ export function createErrorCatalogue<R extends string>(
       return new RpcError(
         excerpt(message, MAX_ERROR_BYTES),
         codes.get(reason) ?? Code.Unknown,
-        PASSES.has(reason) ? { "retry-after": RETRY_AFTER_S } : undefined,
+        PASSES.has(reason) ? { "retry-after": "1" } : undefined,
         [info],
         cause,
       );

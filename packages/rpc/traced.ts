@@ -54,10 +54,7 @@ async function* streamed<T>(span: Span, messages: AsyncIterable<T>, isFault: IsF
 /** To its caller every call that fails is a failure. */
 const always = () => true;
 
-/**
- * Repeats of a call, and the same call to another replica, have a span each. `url` is that of the replica; undefined for a service of this process.
- * Without traces `next` is all there is.
- */
+/** `url` is that of the replica; undefined for a service of this process. Without traces `next` is all there is. */
 export function withSpans(next: Transport, tracing: Tracing | undefined, url?: string): Transport {
   if (!tracing) return next;
   const server = url === undefined ? {} : addressOf(new URL(url));

@@ -18,9 +18,7 @@ export interface Runtime {
 }
 
 /** In addition to a `Runtime`, for code that compares with times that were recorded elsewhere. */
-export interface WallTime {
-  readonly wallClock: () => number;
-}
+export type WallTime = { readonly wallClock: () => number };
 
 // Whole milliseconds: they are stored in documents and sent as timeouts, where fractions are not allowed.
 const clock: Clock = () => Math.floor(performance.timeOrigin + performance.now());

@@ -16,10 +16,8 @@ export const NO_RESTART = 78;
 
 export interface Running {
   readonly log: Logger;
-  /** The address of the process. */
   readonly url: string;
   readonly adminUrl?: string | undefined;
-  /** STOP_LIMIT_MS by default. */
   readonly stopLimitMs?: number;
 }
 

@@ -10,7 +10,6 @@ export { type LogLevel, logLevels } from "./log-levels.ts";
 export type LogFormat = "pretty" | "json";
 
 export interface LoggerOptions {
-  /** The name of the process. */
   readonly service: string;
   readonly level: LogLevel;
   readonly format: LogFormat;
@@ -134,10 +133,8 @@ const RETRY_MS = 100;
 /** Attempts at the end of the process, RETRY_MS apart, before what still waits is dropped. */
 const LAST_RETRIES = 10;
 
-interface LogOutput {
-  /** Writes a whole line, at once if it is urgent. Never waits and never throws. */
-  write(line: string, urgent: boolean): void;
-}
+/** Writes a whole line, at once if it is urgent. Never waits and never throws. */
+type LogOutput = { write(line: string, urgent: boolean): void };
 
 /**
  * Lines of one turn of the event loop are written together at its end, because a write costs as much as producing a line.

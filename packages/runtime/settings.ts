@@ -30,10 +30,7 @@ export function settingsInForce(
 const shown = (value: unknown): unknown => (value instanceof Map ? Object.fromEntries(value) : (value ?? null));
 
 /** A variable that has no effect, and what to say of it. */
-export interface Warning {
-  readonly name: string;
-  readonly text: string;
-}
+export type Warning = { readonly name: string; readonly text: string };
 
 /** How many are named. */
 const MAX_WARNINGS = 10;

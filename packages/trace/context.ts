@@ -10,7 +10,6 @@ export interface TraceContext {
   readonly state?: string | undefined;
 }
 
-/** The headers. */
 export const TRACEPARENT = "traceparent";
 export const TRACESTATE = "tracestate";
 
@@ -19,9 +18,7 @@ const form =
   /^(?!ff)(?:00(?=.{53}$)|(?!00)[\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 
 /** A trace as a caller tells of it, and whether that records it. */
-export interface CallersTrace extends TraceContext {
-  readonly sampled: boolean;
-}
+export type CallersTrace = TraceContext & { readonly sampled: boolean };
 
 /** Undefined for what is no traceparent, among it two of them: then a new trace begins. */
 export function readTraceparent(text: string | null | undefined): CallersTrace | undefined {

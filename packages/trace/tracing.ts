@@ -7,9 +7,7 @@ export type Kind = "server" | "client" | "internal";
 export type Attributes = Readonly<Record<string, string | number>>;
 
 /** A trace that is to be recorded: one that a caller is part of, or with its id alone one that begins here. */
-export interface Origin extends Partial<TraceContext> {
-  readonly traceId: string;
-}
+export type Origin = Partial<TraceContext> & Pick<TraceContext, "traceId">;
 
 /** Who sent a traceparent. A stranger may say which trace it is, but not that it is recorded. */
 export type Sender = "own process" | "trusted proxy" | "stranger";

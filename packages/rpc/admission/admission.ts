@@ -39,8 +39,7 @@ const PROBE_MS = 150;
 /** Longest time that a call counts after its caller has gone. */
 const GOES_ON_MS = 1_000;
 
-/** A call that is under way. */
-export interface ActiveCall {
+interface ActiveCall {
   readonly stats: MethodStats;
   readonly startedAt: number;
   /** It began when few calls were under way. */

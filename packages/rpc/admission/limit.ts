@@ -7,9 +7,9 @@
  * for each other. So the delay of calls is compared with their delay when few are under way. If it is well above `TOLERANCE`
  * times that, the limit falls; else it rises, as long as there is demand.
  */
-import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
-import { field as fieldOption } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
+import { keyField } from "../client/failed-call.ts";
 
 /**
  * The initial limit, and the least one after nothing was under way for a moment: a burst after a rest is no overload yet.
@@ -39,15 +39,11 @@ const MIN_GRADIENT = 0.8;
 export const slowdown = (ms: number, baselineMs: number): number =>
   Math.min(MAX_SLOWDOWN, Math.max(ms, FLOOR_MS) / Math.max(baselineMs, FLOOR_MS));
 
-export interface Measured {
-  /** Mean of the calls that ended. */
-  readonly slowdown: number;
-  /** Most calls under way at once. */
-  readonly peak: number;
-}
-
-/** The next limit, from what was measured under the current one. Its square root is added as room for bursts. */
-export function nextLimit(limit: number, { slowdown, peak }: Measured): number {
+/**
+ * The next limit, from what was measured under the current one: the mean slowdown of the calls that ended, and how many were
+ * under way at most. Its square root is added as room for bursts.
+ */
+export function nextLimit(limit: number, { slowdown, peak }: Record<"slowdown" | "peak", number>): number {
   const gradient = Math.max(MIN_GRADIENT, Math.min(1, TOLERANCE / slowdown));
   const next = limit * gradient + Math.sqrt(limit);
   // A limit that was not half used is not tested, so it does not grow beyond the initial one.
@@ -84,10 +80,8 @@ export function priorityOf(method: DescMethod): Priority {
   return priority;
 }
 
-function read({ idempotency, methodKind, input }: DescMethod): Priority {
-  if (idempotency !== Level.NO_SIDE_EFFECTS)
-    return input.fields.some((field) => getOption(field, fieldOption).header === "Idempotency-Key")
-      ? "create"
-      : "finish";
+function read(method: DescMethod): Priority {
+  const { idempotency, methodKind, input } = method;
+  if (idempotency !== Level.NO_SIDE_EFFECTS) return keyField(method) === undefined ? "finish" : "create";
   return methodKind !== "unary" || input.fields.some(({ name }) => name === "page_token") ? "list" : "read";
 }

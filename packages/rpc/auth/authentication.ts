@@ -17,9 +17,6 @@ import type { TokenConfig } from "./tokens.ts";
  */
 type Access = "internal" | "open" | "authenticated" | "nobody" | { readonly scope: string };
 
-/** Services of a proto package with this part in its name, such as "library.internal.v1", are internal. */
-const INTERNAL = "internal";
-
 // Contracts of third parties, whose methods can't declare a scope.
 const byService = new Map<string, Access>([
   [Health.typeName, "open"],
@@ -27,7 +24,9 @@ const byService = new Map<string, Access>([
   [ServerReflectionAlpha.typeName, "authenticated"],
 ]);
 
-export const isInternal = ({ parent }: DescMethod): boolean => parent.file.proto.package.split(".").includes(INTERNAL);
+/** Services of a proto package with this part in its name, such as "library.internal.v1", are internal. */
+export const isInternal = ({ parent }: DescMethod): boolean =>
+  parent.file.proto.package.split(".").includes("internal");
 
 function accessOf(method: DescMethod): Access {
   if (isInternal(method)) return "internal";
@@ -165,9 +164,7 @@ const refusalIn = (thrown: unknown): RpcError | undefined =>
 
 /** The credentials that are accepted; at least one kind. */
 export interface AuthConfig {
-  /** The file of API keys. */
   readonly apiKeysFile: string | undefined;
-  /** The issuer of access tokens. */
   readonly tokens: TokenConfig | undefined;
 }
 

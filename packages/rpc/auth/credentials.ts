@@ -12,10 +12,7 @@ export interface Credentials {
   readonly apiKey: string | undefined;
 }
 
-export interface Credential {
-  readonly field: "authorization" | "x-api-key";
-  readonly text: string;
-}
+export type Credential = { readonly field: "authorization" | "x-api-key"; readonly text: string };
 
 /** Longest credential that is accepted, in characters. */
 const MAX_LENGTH = 8 * 1024;
@@ -59,8 +56,6 @@ export function credentialFrom({ authorization, apiKey }: Credentials): Credenti
 }
 
 const PREFIX = "psk_";
-const ID_BYTES = 6;
-const SECRET_BYTES = 32;
 
 /**
  * An API key, written `psk_<id>_<secret>`, where the last eight hexadecimal digits are a CRC-32 of all before them. The checksum
@@ -76,9 +71,9 @@ export const KEY_ID = /^[\da-f]{12}$/;
 
 export const isApiKey = (text: string): boolean => text.startsWith(PREFIX);
 
-export const newKeyId = (): string => randomBytes(ID_BYTES).toString("hex");
+export const newKeyId = (): string => randomBytes(6).toString("hex");
 /** A key with a new secret of 256 random bits. */
-export const newApiKey = (id = newKeyId()): ApiKey => ({ id, secret: randomBytes(SECRET_BYTES).toString("hex") });
+export const newApiKey = (id = newKeyId()): ApiKey => ({ id, secret: randomBytes(32).toString("hex") });
 
 export function formatApiKey({ id, secret }: ApiKey): string {
   const text = `${PREFIX}${id}_${secret}`;

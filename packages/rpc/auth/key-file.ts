@@ -56,11 +56,7 @@ export function parseKeyFile(text: string): KeyFile {
 export const formatKeyFile = (content: KeyFile): string => `${JSON.stringify(content, null, 2)}\n`;
 
 /** The changed file, and the key, which must be shown to its owner now, for it is stored nowhere. */
-export interface Issued {
-  readonly content: KeyFile;
-  readonly id: string;
-  readonly key: string;
-}
+export type Issued = { readonly content: KeyFile; readonly id: string; readonly key: string };
 
 interface NewKey extends Pick<KeyEntry, "name" | "rate"> {
   readonly scopes: readonly string[];

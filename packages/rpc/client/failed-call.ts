@@ -1,4 +1,4 @@
-/** What is known of a call that failed: whether it ran, never ran, or may have run; whether the service still works on it, and whether it may be repeated. */
+/** What is known of a call that failed: whether it ran, and whether it still runs or may be repeated. */
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -79,9 +79,9 @@ export const stillRunning = (error: unknown): Promise<boolean> | undefined => ru
 const keyFields = new WeakMap<DescMethod, string | undefined>();
 
 /** The field of the request message for an idempotency key, if the method takes one. */
-function keyField(method: DescMethod): string | undefined {
+export function keyField(method: DescMethod): string | undefined {
   if (!keyFields.has(method)) {
-    const field = method.input.fields.find((f) => getOption(f, fieldOption).header === "Idempotency-Key");
+    const field = method.input.fields.find((one) => getOption(one, fieldOption).header === "Idempotency-Key");
     keyFields.set(method, field?.localName);
   }
   return keyFields.get(method);

@@ -34,7 +34,6 @@ export interface ReplicaOptions {
   readonly link?: boolean | undefined;
   /** Several replicas may share it. */
   readonly links?: Links | undefined;
-  /** Records a span for each call. */
   readonly tracing?: Tracing | undefined;
 }
 

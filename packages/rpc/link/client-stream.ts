@@ -19,14 +19,7 @@ type CallInit = MessageInitShape<typeof CallSchema>;
 /** Time for the service's hello, which it sends at once. Without one calls are plain RPCs: a proxy may buffer the stream. */
 export const HELLO_MS = 2_000;
 
-export interface ClientStream {
-  /** False while flow control holds back what was sent. */
-  canSend(): boolean;
-  /** Whether every call that was sent is answered. */
-  isIdle(): boolean;
-  /** Sends calls together. */
-  send(calls: readonly ClientCall[]): void;
-}
+export type ClientStream = NonNullable<Awaited<ReturnType<typeof openStream>>>;
 
 /**
  * Opens a link on a fresh stream. Resolves to undefined if the other side has no links or another version, or does not answer.
@@ -37,8 +30,15 @@ export interface ClientStream {
 export function openStream(
   stream: ClientHttp2Stream,
   { onReady, onOver }: { readonly onReady: () => void; readonly onOver: () => void },
-): Promise<ClientStream | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<ClientStream | undefined>();
+) {
+  const opened = {
+    /** False while flow control holds back what was sent. */
+    canSend: () => !isBlocked,
+    /** Whether every call that was sent is answered. */
+    isIdle: () => unanswered.size === 0,
+    send,
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<typeof opened | undefined>();
   /** Calls that were sent and not answered, also those that were given up: the service answers each of them. */
   const unanswered = new InFlight<ClientCall>();
   const numbers = new Map<DescMethodUnary, number>();
@@ -72,10 +72,11 @@ export function openStream(
     clearTimeout(patience);
     if (hello.version === LINK_VERSION) {
       state = "open";
-      resolve({ canSend: () => !isBlocked, isIdle: () => unanswered.size === 0, send });
+      resolve(opened);
     } else refuse();
   }
 
+  /** Sends calls together. */
   function send(calls: readonly ClientCall[]): void {
     const methods: { number: number; name: string }[] = [];
     const numberOf = (method: DescMethodUnary): number => {

@@ -154,17 +154,10 @@ export function onceATurn(work: () => void, isAlone: () => boolean = () => false
   };
 }
 
-interface Field {
-  readonly name: string;
-  readonly value: string;
-}
+type Field = { readonly name: string; readonly value: string };
 
 /** The headers of a call as fields of the message `Call`: the two that every call has by themselves, the others by name. */
-export interface CallHeaders {
-  readonly requestId: string;
-  readonly caller: string;
-  readonly headers: Field[];
-}
+export type CallHeaders = { readonly requestId: string; readonly caller: string; readonly headers: Field[] };
 
 export const toFields = (headers: Headers): Field[] => [...headers].map(([name, value]) => ({ name, value }));
 

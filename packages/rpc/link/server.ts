@@ -109,13 +109,10 @@ function serveStream(
     if (state === "open") calls.take(message);
   }
 
-  function open({ hello }: LinkRequest): void {
+  function open({ hello }: LinkRequest) {
     if (!hello) throw new LinkViolation("it does not say hello");
-    if (hello.version === LINK_VERSION) greet();
-    else finish(Code.Unimplemented, `Links here speak version ${LINK_VERSION}, not ${hello.version}.`);
-  }
-
-  function greet(): void {
+    if (hello.version !== LINK_VERSION)
+      return finish(Code.Unimplemented, `Links here speak version ${LINK_VERSION}, not ${hello.version}.`);
     state = "open";
     keepOpen(stream);
     stream.session?.settings({ initialWindowSize: STREAM_WINDOW_BYTES });
