@@ -98,7 +98,8 @@ function itemOf({ id, event = "", data }: Line): StreamItem {
 const MAX_LINE = 1 << 20;
 
 /**
- * Reads what `GET /events` sends as lines of JSON (application/x-ndjson): yields each complete line, parsed. A last line that is incomplete is dropped.
+ * Reads what `GET /events` sends as lines of JSON (application/x-ndjson): yields each complete line, parsed. A last line that is
+ * incomplete is dropped.
  * @throws SyntaxError for what is not JSON.
  */
 export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<unknown> {

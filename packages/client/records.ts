@@ -1,12 +1,5 @@
 /** Records as callers have them, made of messages of the contract, and requests the other way round. */
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type Message,
-  type MessageShape,
-  ScalarType,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type * as category from "./gen/petstore/category/v1/category_pb.ts";
 import type { PetStatus as StatusNumber } from "./gen/petstore/common/v1/pet_status_pb.ts";
@@ -86,7 +79,7 @@ export function plainValue(field: DescField, value: unknown): unknown {
  * The message that was given. A member that is `null` or `undefined` is not set.
  * @throws Error for what no message of this type can hold.
  */
-export function messageOf<D extends DescMessage>(desc: D, given: object): MessageShape<D> {
+export function messageOf(desc: DescMessage, given: object): Message {
   const message = create(desc) as unknown as Record<string, unknown>;
   for (const [name, value] of Object.entries(given)) {
     const field = desc.field[name];
@@ -95,7 +88,7 @@ export function messageOf<D extends DescMessage>(desc: D, given: object): Messag
     const single = (each: unknown) => messageValue(field, each);
     message[name] = field.fieldKind === "list" ? [value].flat().map(single) : single(value);
   }
-  return message as unknown as MessageShape<D>;
+  return message as unknown as Message;
 }
 
 /** What is no number. Without a check "false" would be sent as true. */

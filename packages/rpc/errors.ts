@@ -1,7 +1,4 @@
-/**
- * Errors from where they arise to the caller: what handlers throw, the reasons that callers get (google.rpc.ErrorInfo, AIP-193),
- * and how the one becomes the other.
- */
+/** What handlers throw, the reasons that callers get (google.rpc.ErrorInfo, AIP-193), and how the one becomes the other. */
 import { create, type DescEnum, type DescEnumValue } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { type Any, AnySchema, anyPack } from "@bufbuild/protobuf/wkt";

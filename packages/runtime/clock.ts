@@ -17,7 +17,10 @@ export interface Runtime {
   readonly log: Logger;
 }
 
-/** In addition to a `Runtime`, for code that compares with times that were recorded elsewhere. */
+/**
+ * In addition to a `Runtime`: the system's time in milliseconds since 1970. It may run backwards, and goes on while the machine
+ * sleeps. For people to read, and to compare with a time that was recorded elsewhere.
+ */
 export type WallTime = { readonly wallClock: () => number };
 
 // Whole milliseconds: they are stored in documents and sent as timeouts, where fractions are not allowed.
@@ -26,16 +29,11 @@ const clock: Clock = () => Math.floor(performance.timeOrigin + performance.now()
 /** Milliseconds since the process began, with their fractions: to measure how long something takes. */
 export const stopwatch = (): number => performance.now();
 
-/**
- * The system's time in milliseconds since 1970. It may run backwards, and goes on while the machine sleeps. For people to
- * read, and to compare with a time that was recorded elsewhere.
- */
-export const wallClock = (): number => Date.now();
-
 const sleep: Runtime["sleep"] = (ms, signal) => delay(ms, undefined, { signal });
 
 /** Real time and randomness, for entry files. */
-export const realTime = { clock, wallClock, random: Math.random, sleep } satisfies Partial<Runtime> & WallTime;
+export const realTime = { clock, wallClock: () => Date.now(), random: Math.random, sleep } satisfies Partial<Runtime> &
+  WallTime;
 
 /** Time that can be moved on, for programs that a test starts. It begins at `now`, and then goes on as the real one does. */
 export function createMovableTime(now = clock()) {

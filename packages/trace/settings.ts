@@ -1,29 +1,20 @@
 /** The settings for traces: OpenTelemetry's own, with their meaning. Its exporter reads further ones by itself. */
-import {
-  type Format,
-  format,
-  integer,
-  oneOf,
-  optional,
-  text,
-  type Values,
-  withDefault,
-} from "@petstore/runtime/environment";
+import { format, integer, oneOf, optional, text, type Values, withDefault } from "@petstore/runtime/environment";
 import { ATTR_SERVICE_NAME } from "./names.ts";
 import type { TracingConfig } from "./tracing.ts";
 
-const receiver: Format<string> = format(
+const receiver = format(
   "the http or https address of an OTLP receiver such as http://127.0.0.1:4318",
   // Without a name and a password, for settings are shown.
   (value) => (/^https?:\/\/[^@]+$/i.test(value) && URL.canParse(value) ? value : undefined),
 );
 const protocol = oneOf("http/protobuf");
 
-const part: Format<number> = format("a number from 0 to 1, such as 0.01", (value) =>
+const part = format("a number from 0 to 1, such as 0.01", (value) =>
   /^(?:\d+(?:\.\d+)?|\.\d+)$/.test(value) && Number(value) <= 1 ? Number(value) : undefined,
 );
 
-const resourceAttributes: Format<Readonly<Record<string, string>>> = format(
+const resourceAttributes = format(
   "a comma-separated list of names with their values, such as deployment.environment.name=test, with what is special percent-encoded",
   (value) => {
     const all: Record<string, string> = {};

@@ -63,7 +63,8 @@ export interface TracingConfig {
 export type TracingDeps = Pick<Runtime, "clock" | "random" | "sleep" | "log"> & WallTime;
 
 /**
- * Undefined where traces are off. Else loads OpenTelemetry, as nothing else does. The receiver is the one that OTEL_EXPORTER_OTLP_ENDPOINT and its siblings name.
+ * Undefined where traces are off. Else loads OpenTelemetry, as nothing else does. The receiver is the one that
+ * OTEL_EXPORTER_OTLP_ENDPOINT and its siblings name.
  */
 export async function openTracing(config: TracingConfig | undefined, deps: TracingDeps): Promise<Tracing | undefined> {
   if (!config) return undefined;

@@ -62,8 +62,9 @@ export const nextBaseline = (baselineMs: number, calls: number, ms: number): num
   calls === 0 ? Math.max(1, ms) : baselineMs * (1 + Math.sign(ms - baselineMs) / Math.min(MEMORY, calls + 1));
 
 /**
- * The priority of calls follows from the contract: nobody sets it by hand. From the highest to the lowest, which is refused first: `finish` changes or ends an existing record, such as completing or
- * cancelling an order, which frees resources; `create` begins a new one; `read` gets a named one; `list` searches.
+ * The priority of calls follows from the contract: nobody sets it by hand. From the highest to the lowest, which is refused
+ * first: `finish` changes or ends an existing record, such as completing or cancelling an order, which frees resources;
+ * `create` begins a new one; `read` gets a named one; `list` searches.
  */
 export const priorities = ["finish", "create", "read", "list"] as const;
 export type Priority = (typeof priorities)[number];

@@ -8,7 +8,7 @@ import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
 import { type CallEnded, deadlineAfter, SEEN_HEADER } from "../call.ts";
 import { advice, type ErrorCatalogue } from "../errors.ts";
-import { isReplayable, neverRan, translating, wayBroke } from "./failed-call.ts";
+import { isReplayable, neverRan, wayBroke } from "./failed-call.ts";
 
 export interface PipelineDeps extends Pick<Runtime, "clock" | "random" | "sleep"> {
   readonly errors: ErrorCatalogue;
@@ -24,46 +24,13 @@ export function withDurations(
   { clock, callEnded }: Pick<PipelineDeps, "clock" | "callEnded">,
 ): Transport {
   if (!callEnded) return next;
-  const begin = (method: DescMethod) => {
+  return around(next, (method) => {
     const since = clock();
-    return (thrown?: unknown) =>
+    return (thrown) => {
       callEnded(method, clock() - since, thrown === undefined ? undefined : ConnectError.from(thrown));
-  };
-  return {
-    async unary(method, ...call) {
-      const end = begin(method);
-      try {
-        const answer = await next.unary(method, ...call);
-        end();
-        return answer;
-      } catch (error) {
-        end(error);
-        throw error;
-      }
-    },
-    async stream(method, ...call) {
-      const end = begin(method);
-      try {
-        const answer = await next.stream(method, ...call);
-        return { ...answer, message: followed(answer.message, end) };
-      } catch (error) {
-        end(error);
-        throw error;
-      }
-    },
-  };
-}
-
-async function* followed<T>(messages: AsyncIterable<T>, end: (thrown: unknown) => void): AsyncIterable<T> {
-  let thrown: unknown;
-  try {
-    yield* messages;
-  } catch (error) {
-    thrown = error;
-    throw error;
-  } finally {
-    end(thrown);
-  }
+      return thrown;
+    };
+  });
 }
 
 const MAX_ATTEMPTS = 3;
@@ -78,10 +45,7 @@ const FIRST_PAUSE_MS = 50;
  * all calls share a budget of retries (as in gRPC's retry throttling, A6). An error that a service answered with is not
  * retried here: the process nearest to the failure has done so.
  */
-function withRetry(
-  next: Transport,
-  { clock, random, sleep }: Pick<PipelineDeps, "clock" | "random" | "sleep">,
-): Transport {
+function withRetry(next: Transport, { clock, random, sleep }: PipelineDeps): Transport {
   let budget = BURST;
   return {
     ...next,
@@ -114,27 +78,11 @@ function withRetry(
  * retried by the process that noticed the failure and by no other.
  */
 export function withAmbiguousFailures(next: Transport, { errors }: { readonly errors: ErrorCatalogue }): Transport {
-  const asFailure = (method: DescMethod, thrown: unknown, signal: AbortSignal | undefined): ConnectError => {
+  return around(next, (method, signal) => (thrown) => {
+    if (thrown === undefined) return undefined;
     const error = ConnectError.from(thrown);
     return wayBroke(error, errors, signal) ? new AmbiguousFailure(method, errors, error) : error;
-  };
-  return {
-    async stream(method, signal, timeoutMs, headers, input, contextValues) {
-      try {
-        const answer = await next.stream(method, signal, timeoutMs, headers, input, contextValues);
-        return { ...answer, message: translating(answer.message, (thrown) => asFailure(method, thrown, signal)) };
-      } catch (thrown) {
-        throw asFailure(method, thrown, signal);
-      }
-    },
-    async unary(method, signal, timeoutMs, headers, input, contextValues) {
-      try {
-        return await next.unary(method, signal, timeoutMs, headers, input, contextValues);
-      } catch (thrown) {
-        throw asFailure(method, thrown, signal);
-      }
-    },
-  };
+  });
 }
 
 /** UNAVAILABLE for a call without a reply: it may or may not have run. Of one that never ran it says so. */
@@ -150,6 +98,46 @@ export class AmbiguousFailure extends ConnectError {
     const { rawMessage, code, details } = rpcError("UNAVAILABLE", `${parent.name} ${words}`);
     super(rawMessage, code, undefined, undefined, cause);
     this.details = details;
+  }
+}
+
+/** Told of the end of a call, and of what was thrown if it failed. Returns what is thrown in its place. */
+type End = (thrown?: unknown) => unknown;
+
+/** A layer that does something at the end of each call. A stream ends when its last message was read, or its reader leaves. */
+function around(next: Transport, begin: (method: DescMethod, signal: AbortSignal | undefined) => End): Transport {
+  return {
+    async unary(method, signal, ...call) {
+      const end = begin(method, signal);
+      try {
+        const answer = await next.unary(method, signal, ...call);
+        end();
+        return answer;
+      } catch (thrown) {
+        throw end(thrown);
+      }
+    },
+    async stream(method, signal, ...call) {
+      const end = begin(method, signal);
+      try {
+        const answer = await next.stream(method, signal, ...call);
+        return { ...answer, message: followed(answer.message, end) };
+      } catch (thrown) {
+        throw end(thrown);
+      }
+    },
+  };
+}
+
+async function* followed<T>(messages: AsyncIterable<T>, end: End): AsyncIterable<T> {
+  let isOver = false;
+  try {
+    yield* messages;
+  } catch (thrown) {
+    isOver = true;
+    throw end(thrown);
+  } finally {
+    if (!isOver) end();
   }
 }
 

@@ -35,7 +35,7 @@ export type Lookup = (host: string) => Promise<readonly string[]>;
 const systemLookup: Lookup = async (host) =>
   (await lookUp(host, { all: true, hints: ADDRCONFIG })).map(({ address }) => address);
 
-export interface ReplicasOptions extends Pick<Runtime, "clock" | "random" | "sleep">, Pick<ReplicaOptions, "log"> {
+interface ReplicasOptions extends Pick<Runtime, "clock" | "random" | "sleep">, Pick<ReplicaOptions, "log"> {
   readonly urls: readonly string[];
   readonly open: (url: string, address?: string) => Replica;
   readonly lookup?: Lookup | undefined;

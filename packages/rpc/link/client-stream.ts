@@ -4,17 +4,10 @@ import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { markNeverRan } from "../client/failed-call.ts";
-import {
-  type CallSchema,
-  LinkRequestSchema,
-  type LinkResponse,
-  LinkResponseSchema,
-} from "../gen/link/internal/v1/link_service_pb.ts";
+import { LinkRequestSchema, type LinkResponse, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { InFlight } from "../in-flight.ts";
 import type { ClientCall } from "./client-call.ts";
 import { bytesOfCall, LINK_VERSION, LinkViolation, onceATurn, parts, readFrames, toFrame } from "./frames.ts";
-
-type CallInit = MessageInitShape<typeof CallSchema>;
 
 /** Time for the service's hello, which it sends at once. Without one calls are plain RPCs: a proxy may buffer the stream. */
 export const HELLO_MS = 2_000;
@@ -88,7 +81,7 @@ export function openStream(
       }
       return number;
     };
-    const inits = calls.map((call): CallInit => {
+    const inits = calls.map((call) => {
       const id = unanswered.add(call);
       call.onGiveUp = () => cancel(id);
       const { method, headers, bytes, deadline } = call.made;
