@@ -121,7 +121,6 @@ function Live() {
   );
 }
 
-/** Asks for an API key or a token, if the petstore requires one. */
 const spec = {
   name: "credential",
   label: "API key or access token",
@@ -129,7 +128,8 @@ const spec = {
   hint: "Kept while this tab is open, and sent to this petstore alone.",
 } as const;
 
-export function SignIn() {
+/** Asks for an API key or a token, if the petstore requires one. */
+function SignIn() {
   const text = useSignal("");
   const error = useSignal<string | undefined>(undefined);
   const type = (value: string) => {

@@ -1,9 +1,6 @@
 /** Builds the gateway: the layers that every request passes, the operations of the services, and additional plugins. */
 
 import type { IncomingMessage } from "node:http";
-import type { DescService } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
-import type { Admission } from "@petstore/rpc/admission/admission";
 import { callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/hosts";
 import { defaultLimits, type OnePortLimits } from "@petstore/rpc/http/limits";
@@ -33,6 +30,7 @@ import {
   keepResponses,
   type LimitsOptions,
   refuseWithoutMemory,
+  type SheddingOptions,
 } from "./limits.ts";
 import { countDeprecated, logRequests, type RequestsOptions, recordRequests, traceRequests } from "./requests.ts";
 import { answerUnknownRpc } from "./rpc-endpoint.ts";
@@ -58,13 +56,11 @@ declare module "fastify" {
 /** Adds further routes to the gateway, in a Fastify scope of their own. */
 export type GatewayPlugin = (app: FastifyInstance) => Promise<void>;
 
-export interface GatewayOptions extends LimitsOptions, RequestsOptions, Pick<Runtime, "clock" | "random"> {
-  /** Each with its admission control. Without `admission` every call is let in. */
-  readonly services: readonly {
-    readonly desc: DescService;
-    readonly transport: Transport;
-    readonly admission?: Admission;
-  }[];
+export interface GatewayOptions
+  extends LimitsOptions,
+    RequestsOptions,
+    Pick<Runtime, "clock" | "random">,
+    Pick<SheddingOptions, "services"> {
   readonly errors: CatalogueErrors;
   readonly log: Logger;
   readonly limits: Limits;

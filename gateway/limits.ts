@@ -56,6 +56,7 @@ export interface LimitsOptions {
 
 export interface SheddingOptions extends TranscoderOptions, LimitsOptions, Pick<Runtime, "clock" | "log"> {
   readonly clock: Runtime["clock"];
+  /** Each with its admission control. Without `admission` every call is let in. */
   readonly services: readonly (TranscoderOptions["services"][number] & { readonly admission?: Admission })[];
   readonly moreHeaders: EarlyRefusals["moreHeaders"];
   /** Told of requests that are refused before Fastify sees them. */

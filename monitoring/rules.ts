@@ -1,14 +1,6 @@
 /** The alerts as Prometheus reads them. They are few, and each is a symptom that callers feel or soon will. Pure. */
 import { objectives, type Thresholds, thresholds } from "./objectives.ts";
 
-export interface AlertRule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for?: string;
-  readonly labels: { readonly severity: "page" };
-  readonly annotations: { readonly summary: string; readonly runbook_url: string };
-}
-
 export const RUNBOOKS = "docs/runbooks.md";
 
 /** Names of OpenTelemetry are also those of other applications, which the same Prometheus may ask. */
@@ -19,7 +11,7 @@ const NO_PROBE = `${JOB},http_route!~".*/(healthz|readyz)"`;
 /** A stream lasts as long as its reader likes. */
 const NO_STREAM = `${JOB},http_route!~".*/(healthz|readyz|events|Watch[A-Za-z]+)"`;
 
-export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }: Thresholds): readonly AlertRule[] {
+export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }: Thresholds) {
   const { answered, fast } = objectives;
   /** The shares of bad answers are above the budget, `factor` times, in both windows of a burn. */
   const burning = (budget: number, badIn: (window: string) => string) =>
@@ -34,7 +26,7 @@ export function alertsOf({ burns, down, lasting, pendingSeconds, outboxSeconds }
     `${rate(`_count{${NO_PROBE},http_response_status_code=~"5.."}`, window)} / ${rate(`_count{${NO_PROBE}}`, window)}`;
   const slow = (window: string) =>
     `1 - ${rate(`_bucket{${NO_STREAM},le="${fast.seconds}"}`, window)} / ${rate(`_count{${NO_STREAM}}`, window)}`;
-  const alert = (name: string, summary: string, expr: string, lasting?: string): AlertRule => ({
+  const alert = (name: string, summary: string, expr: string, lasting?: string) => ({
     alert: name,
     expr,
     ...(lasting && { for: lasting }),

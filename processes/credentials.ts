@@ -1,4 +1,4 @@
-/** The settings for how external callers authenticate. */
+/** The settings for how external callers authenticate, and for the certificates and secrets that processes show and accept. */
 import type { AuthConfig } from "@petstore/rpc/auth/authentication";
 import { hostOfUrl, isLoopback } from "@petstore/rpc/http/address";
 import type { TlsConfig } from "@petstore/rpc/tls/certificates";
@@ -73,7 +73,6 @@ export function authConfig(values: Values<typeof authSettings>): AuthConfig | un
   };
 }
 
-/** The settings for the certificates and secrets that a process shows, and those that it accepts. */
 /** The name in the certificates of the petstore's own processes, unless configured otherwise. */
 export const PEER_NAME = "spiffe://petstore/process";
 

@@ -30,7 +30,6 @@ export const kinds = Object.keys(readScopes) as readonly Kind[];
 /** Kinds of records that this caller may not read, so that their events don't come. */
 export const denied = ofCaller<readonly Kind[]>([]);
 
-/** What the client tells of the store, and how the page says it. */
 export type LiveEvent = StoreEvent;
 
 /** Describes a record in a few words. */

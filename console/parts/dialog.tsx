@@ -1,4 +1,4 @@
-/** A modal dialog. The browser keeps the focus in it, and restores it afterwards. */
+/** Modal dialogs: the frame, what is sent from one and how that failed, and the question whether to go on. */
 
 import { type ErrorCode, PetstoreError } from "@petstore/client";
 import { useSignal } from "@preact/signals";
@@ -17,6 +17,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
+/** The browser keeps the focus in it, and restores it afterwards. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useRef(`dialog-${++count}`).current;
@@ -53,7 +54,6 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   );
 }
 
-/** An error in the petstore's own words: its code, and what to do. */
 /** Texts where there is no answer, or it speaks of what people don't see. */
 const ownWords: Partial<Record<ErrorCode, string>> = {
   UNREACHABLE:
@@ -69,6 +69,7 @@ export interface ProblemProps {
   readonly act?: { readonly label: string; readonly onClick: () => void };
 }
 
+/** An error in the petstore's own words: its code, and what to do. */
 export function Problem({ error, act }: ProblemProps) {
   return (
     <div class="problem" role="alert">
@@ -85,8 +86,10 @@ export function Problem({ error, act }: ProblemProps) {
   );
 }
 
-/** What a dialog sends: one request at a time. Its answer closes the dialog, or says what was wrong. */
-/** An error that comes after the dialog was closed is told as a notice, for another dialog may be open by then. */
+/**
+ * What a dialog sends: one request at a time. Its answer closes the dialog, or says what was wrong. An
+ * error that comes after the dialog was closed is told as a notice, for another dialog may be open by then.
+ */
 export function useSending(title: string, onClose: () => void) {
   const isSending = useSignal(false);
   const isGone = useRef(false);

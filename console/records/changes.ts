@@ -56,7 +56,6 @@ export function whenMissed(reread: () => void): () => void {
   });
 }
 
-/** The page's own writes. */
 /** When to read again after a write, in milliseconds. A pet's status follows its stock, within 250 ms on most machines. */
 const SETTLED_MS = [400, 3_000];
 

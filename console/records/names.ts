@@ -1,5 +1,6 @@
 /**
- * The names of pets and categories, for pages that show their identifiers. They are requested in batches and kept up to date.
+ * The names of pets and categories, for pages that show their identifiers: requested in batches and kept up to date. And the
+ * other way round, to choose one by its name: what is offered, and which one a text means.
  */
 
 import { InvalidInput, integer } from "../parts/field-errors.ts";
@@ -83,7 +84,6 @@ const askAgain = () => {
 sessions.subscribe(askAgain);
 whenMissed(askAgain);
 
-/** Pets and categories by their names, to choose one: what is offered, and which one a text means. */
 export type Offered = "category" | "pet" | "available pet";
 
 /** How many are offered at once. */

@@ -112,8 +112,7 @@ export function answerText({ status, headers, body }: HttpAnswer): string {
     : `${lines.join("\n")}\nContent-Type: application/json\n\n${textOf(body, 2)}`;
 }
 
-/** Messages as the HTTP API shows them: exact integers of 64 bits, enums in lower case, no entity tags. */
-/** A JSON value with exact integers. */
+/** A JSON value as the HTTP API shows messages: exact integers of 64 bits, enums in lower case, no entity tags. */
 export type Exact = null | boolean | number | bigint | string | readonly Exact[] | { readonly [member: string]: Exact };
 
 /** The members of a message that are set, without those that `leftOut` names. */

@@ -1,4 +1,4 @@
-/** JSON Schemas of the document, in words. */
+/** JSON Schemas of the document in words, and the HTML and Markdown that they and the page are made of. */
 import { type Json, jsonText } from "connect-transcoder";
 import { Marked } from "marked";
 

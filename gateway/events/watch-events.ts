@@ -163,8 +163,7 @@ export function eventTransport(options: EventOptions): Transport {
   return inProcessTransport(() => dispatcher);
 }
 
-/** The id of an event: the position in each service's stream of events. Opaque to callers. */
-/** The position in one service's stream. */
+/** The position in one service's stream. Those in all of them are the id of an event, which is opaque to callers. */
 export interface Position {
   /** The resume token to continue with; empty before the first message. */
   readonly token: string;

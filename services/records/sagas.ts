@@ -124,11 +124,10 @@ function summaryOf(failures: readonly unknown[]): string {
 }
 
 /**
- * The caller on whose behalf a saga runs. A document with a pending saga holds the caller that began it. So the request
- * itself, a later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at
- * the other services and in the logs.
+ * A document that is `pending` while a saga of it is unfinished. It holds the caller that began the saga. So the request itself,
+ * a later request that finds the saga pending and the recovery worker all advance it on behalf of that caller, at the other
+ * services and in the logs.
  */
-/** It is `pending` while a saga is unfinished. */
 type Saga = Doc & Pick<StoredRecord, "pending" | "caller">;
 
 /** A collection whose documents hold the caller that began their pending saga. */
