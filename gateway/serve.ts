@@ -2,7 +2,7 @@
 import type { AddressInfo } from "node:net";
 import type { Transport } from "@connectrpc/connect";
 import { createAdmission, withAdmission } from "@petstore/rpc/admission/admission";
-import { createSeen, withSeen } from "@petstore/rpc/client/layers";
+import { createSeen } from "@petstore/rpc/client/layers";
 import { isLoopback, origin } from "@petstore/rpc/http/address";
 import { callerAddress, createHostCheck } from "@petstore/rpc/http/hosts";
 import { listen } from "@petstore/rpc/http/listen";
@@ -56,13 +56,13 @@ export async function openGateway(
   const { basePath, limits, deprecation, lameDuckMs, rate } = config;
   checkDeprecation(config);
   const addressOf = callerAddress(config.trustedProxies);
-  const seen = createSeen();
+  const withSeen = createSeen();
   const services = publicServices.map(({ name, desc }) => {
     const { replicas, ...all } = pathTo(name);
     const admission = createAdmission(time);
     metrics.read(METRICS.limit, (tell) => tell(admission.limit(), "gateway", name));
     metrics.read(METRICS.running, (tell) => tell(admission.underWay(), "gateway", name));
-    const transport = withAdmission(withSeen(all, seen), admission, errors);
+    const transport = withAdmission(withSeen(all), admission, errors);
     return { name, desc, transport, replicas, admission };
   });
   const transports = new Map(services.map(({ desc, transport }) => [desc.typeName, transport]));

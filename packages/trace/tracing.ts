@@ -52,12 +52,9 @@ export interface TracingConfig {
   /** What describes the process, by the names of the semantic conventions. */
   readonly resource: Readonly<Record<string, string>>;
   /** How spans are collected before they are sent. */
-  readonly batches: {
-    readonly scheduledDelayMillis: number;
-    readonly exportTimeoutMillis: number;
-    readonly maxQueueSize: number;
-    readonly maxExportBatchSize: number;
-  };
+  readonly batches: Readonly<
+    Record<"scheduledDelayMillis" | "exportTimeoutMillis" | "maxQueueSize" | "maxExportBatchSize", number>
+  >;
 }
 
 export type TracingDeps = Pick<Runtime, "clock" | "random" | "sleep" | "log"> & WallTime;

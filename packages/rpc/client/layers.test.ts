@@ -8,7 +8,7 @@ import { InventoryInternalService } from "../../../proto/gen/petstore/internal/v
 import { type CallEnded, SEEN_HEADER } from "../call.ts";
 import { TickerService, type Watch } from "../fixtures/ticker.ts";
 import { markNeverRan } from "./failed-call.ts";
-import { AmbiguousFailure, createSeen, pipeline, withAmbiguousFailures, withSeen } from "./layers.ts";
+import { AmbiguousFailure, createSeen, pipeline, withAmbiguousFailures } from "./layers.ts";
 
 const { getCategory, createCategory, deleteCategory } = CategoryService.method;
 const unsent = () => markNeverRan(new ConnectError("connection refused", Code.Unavailable));
@@ -228,8 +228,8 @@ function bench() {
     unary: (_method, _signal, _timeoutMs, init) => answer(init),
     stream: (_method, _signal, _timeoutMs, init) => answer(init),
   };
-  const seen = createSeen();
-  const [pets, orders] = [withSeen(transport, seen), withSeen(transport, seen)];
+  const withSeen = createSeen();
+  const [pets, orders] = [withSeen(transport), withSeen(transport)];
   const call = (to = pets, told?: string, init: HeadersInit = { "x-request-id": "r" }) => {
     tell = () => told;
     return to.unary({} as never, undefined, undefined, init, {} as never);

@@ -1,6 +1,6 @@
 /**
  * The layers between a client and what reaches the service. `pipeline` puts around any transport, from the caller inwards:
- * durations, retry, ambiguous failures. `withSeen` is for a process through which all calls of its callers pass.
+ * durations, retry, ambiguous failures. `createSeen` is for a process through which all calls of its callers pass.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
@@ -145,48 +145,41 @@ export type Seen = ReturnType<typeof createSeen>;
 
 /**
  * No answer is older than an earlier one: a process sends with its calls what the answers of services said that they had
- * seen, and no service reads anything older, whichever of its replicas it is. For the calls to all services, because what one
- * of them says may follow from what another one has done. Opaque here, but for what `Progress.seen` of
+ * seen, and no service reads anything older, whichever of its replicas it is. Returns a layer for the calls to each service,
+ * because what one of them says may follow from what another one has done. Opaque here, but for what `Progress.seen` of
  * `packages/store/port.ts` says.
  */
-export function createSeen() {
+export function createSeen(): (next: Transport) => Transport {
   const latest = new Map<string, string>();
   let all = "";
-  return {
-    /** All that was seen, for the header of a call. */
-    text: () => all,
-    /** Takes what an answer tells out of its headers, so that nobody passes it on. */
-    take(headers: Headers): void {
-      const seen = headers.get(SEEN_HEADER);
-      if (seen === null) return;
-      headers.delete(SEEN_HEADER);
-      const data = seen.slice(0, seen.indexOf(":"));
-      if (seen <= (latest.get(data) ?? "")) return;
-      latest.set(data, seen);
-      all = [...latest.values()].join(" ");
-    },
-  };
-}
-
-export function withSeen(next: Transport, seen: Seen): Transport {
   const add = (init: HeadersInit | undefined): Record<string, string> => ({
     ...plainHeaders(init),
-    [SEEN_HEADER]: seen.text(),
+    [SEEN_HEADER]: all,
   });
-  return {
+  /** Takes what an answer tells out of its headers, so that nobody passes it on. */
+  function take(headers: Headers): void {
+    const seen = headers.get(SEEN_HEADER);
+    if (seen === null) return;
+    headers.delete(SEEN_HEADER);
+    const data = seen.slice(0, seen.indexOf(":"));
+    if (seen <= (latest.get(data) ?? "")) return;
+    latest.set(data, seen);
+    all = [...latest.values()].join(" ");
+  }
+  return (next) => ({
     stream: (method, signal, timeoutMs, init, input, contextValues) =>
       next.stream(method, signal, timeoutMs, add(init), input, contextValues),
     async unary(method, signal, timeoutMs, init, input, contextValues) {
       try {
         const answer = await next.unary(method, signal, timeoutMs, add(init), input, contextValues);
-        seen.take(answer.header);
+        take(answer.header);
         return answer;
       } catch (error) {
-        if (error instanceof ConnectError) seen.take(error.metadata);
+        if (error instanceof ConnectError) take(error.metadata);
         throw error;
       }
     },
-  };
+  });
 }
 
 /** Most callers pass a plain object with names in lower case. */
