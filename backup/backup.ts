@@ -136,16 +136,12 @@ async function readMongo(place: MongoPlace, to: string): Promise<Made> {
 }
 
 export async function exportMongo(path: string, place: MongoPlace) {
-  const databases = await openMongo(place);
-  try {
-    await databases.checkFormats();
-    const at = await databases.now();
-    const instant = new Date(at.getHighBits() * 1000).toISOString();
-    const all: AllRecords = new Map(serviceNames.map((service) => [service, databases.records(service, at)]));
-    return { instant, counts: await writeLines(path, all, instant) };
-  } finally {
-    await databases.close();
-  }
+  await using databases = await openMongo(place);
+  await databases.checkFormats();
+  const at = await databases.now();
+  const instant = new Date(at.getHighBits() * 1000).toISOString();
+  const all: AllRecords = new Map(serviceNames.map((service) => [service, databases.records(service, at)]));
+  return { instant, counts: await writeLines(path, all, instant) };
 }
 
 async function countsOf(all: AllRecords): Promise<Record<string, number>> {

@@ -15,12 +15,9 @@ import {
   Refused,
 } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
-import { openTarget, takeIncoming } from "./targets.ts";
+import { openTarget, type TargetOptions, takeIncoming } from "./targets.ts";
 
-export interface FillOptions {
-  readonly replace: boolean;
-  readonly say: (text: string) => void;
-  readonly checkSource?: (() => Promise<void>) | undefined;
+export interface FillOptions extends Omit<TargetOptions, "by"> {
   /** Throws if the source may have changed while it was read. */
   readonly checkUnused?: (() => Promise<void>) | undefined;
 }
@@ -95,22 +92,18 @@ export async function copy(from: Place, to: Place, options: FillOptions): Promis
     const by = `a copy of ${from.directory}`;
     return await fill(await linesOf(taken.records), to, { ...options, by, moveOn: false });
   }
-  const databases = await openMongo(from);
-  try {
-    await databases.checkFormats();
-    const checkUnused = async () => {
-      options.say(`Looking whether a petstore uses ${databases.name} ...`);
-      if (await databases.isInUse())
-        throw new Refused(`${databases.name} is in use: stop the petstore first, or make a backup and restore that.`);
-    };
-    await checkUnused();
-    const all = new Map(serviceNames.map((service) => [service, databases.records(service)]));
-    const { checkFormats: checkSource } = databases;
-    const by = `a copy of ${databases.name}`;
-    return await fill(await linesOf(all), to, { ...options, by, moveOn: false, checkSource, checkUnused });
-  } finally {
-    await databases.close();
-  }
+  await using databases = await openMongo(from);
+  await databases.checkFormats();
+  const checkUnused = async () => {
+    options.say(`Looking whether a petstore uses ${databases.name} ...`);
+    if (await databases.isInUse())
+      throw new Refused(`${databases.name} is in use: stop the petstore first, or make a backup and restore that.`);
+  };
+  await checkUnused();
+  const all = new Map(serviceNames.map((service) => [service, databases.records(service)]));
+  const { checkFormats: checkSource } = databases;
+  const by = `a copy of ${databases.name}`;
+  return await fill(await linesOf(all), to, { ...options, by, moveOn: false, checkSource, checkUnused });
 }
 
 /** Adds what the stores lack. Each collection goes on beyond its last id, where an earlier attempt may have stopped. */

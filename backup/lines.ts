@@ -96,11 +96,16 @@ export async function writeLines(path: string, all: AllRecords, instant: string)
   const part = `${path}.part`;
   const hash = createHash("sha256");
   const counts: Record<string, number> = {};
-  let records = 0;
   async function* pieces(): AsyncGenerator<string> {
-    yield textOf({ petstore: "export", format: FORMAT, id: randomUUID(), instant, records: source.total });
+    const hashed = (piece: string) => {
+      hash.update(piece);
+      return piece;
+    };
+    let records = 0;
+    const head = { petstore: "export", format: FORMAT, id: randomUUID(), instant, records: source.total } as const;
+    yield hashed(textOf(head));
     for await (const lines of source.lines()) {
-      yield lines.map(textOf).join("");
+      yield hashed(lines.map(textOf).join(""));
       for (const line of lines) {
         if (!("collection" in line)) continue;
         const name = `${line.service}/${line.collection}`;
@@ -109,16 +114,10 @@ export async function writeLines(path: string, all: AllRecords, instant: string)
       records += lines.length;
       progress.add(lines.length);
     }
-  }
-  async function* whole(): AsyncGenerator<string> {
-    for await (const piece of pieces()) {
-      hash.update(piece);
-      yield piece;
-    }
     yield textOf({ end: records, sha256: hash.digest("hex") });
   }
   try {
-    await pipeline(whole, createWriteStream(part, { mode: 0o600, flush: true }));
+    await pipeline(pieces, createWriteStream(part, { mode: 0o600, flush: true }));
   } catch (error) {
     await rm(part, { force: true });
     throw error;

@@ -38,7 +38,7 @@ export interface Target extends AsyncDisposable {
   discard(): Promise<void>;
 }
 
-interface Options {
+export interface TargetOptions {
   /** Whether data that is there gives way. */
   readonly replace: boolean;
   /** What it is filled by. What was begun by the same is gone on with. */
@@ -55,10 +55,10 @@ const begun = (where: string, by: string) =>
   new Refused(`${where} was begun to be filled by ${by}: go on with that, or begin anew with --replace.`);
 
 /** Opens a place to be filled. Throws `Refused` or `StoreLocked` if it holds data or is in use. */
-export const openTarget = (place: Place, options: Options): Promise<Target> =>
+export const openTarget = (place: Place, options: TargetOptions): Promise<Target> =>
   "directory" in place ? openIncoming(place.directory, options) : openDatabases(place, options);
 
-async function openIncoming(directory: string, options: Options): Promise<Target> {
+async function openIncoming(directory: string, options: TargetOptions): Promise<Target> {
   await using stack = new AsyncDisposableStack();
   const { incoming, complete } = stack.use(takeIncoming(directory, options));
   const files = stack.use(openFiles(incoming, openNew));
@@ -76,7 +76,7 @@ async function openIncoming(directory: string, options: Options): Promise<Target
 }
 
 /** Takes a directory, and makes one inside it for the files that will be its own once they are `complete`. */
-export function takeIncoming(directory: string, { replace, by }: Omit<Options, "say">) {
+export function takeIncoming(directory: string, { replace, by }: Omit<TargetOptions, "say">) {
   if (holdsData(directory) && !replace) throw holds(directory);
   using stack = new DisposableStack();
   stack.use(takeUnused(directory));
@@ -111,34 +111,29 @@ export function takeIncoming(directory: string, { replace, by }: Omit<Options, "
   });
 }
 
-async function openDatabases(place: MongoPlace, options: Options): Promise<Target> {
+async function openDatabases(place: MongoPlace, options: TargetOptions): Promise<Target> {
   const { replace, by, say, checkSource } = options;
-  const databases = await openMongo(place);
-  try {
-    const former = await databases.fills();
-    if (former !== undefined && former !== by && !replace) throw begun(databases.name, former);
-    if (former === undefined && !replace && (await databases.holdData())) throw holds(databases.name);
-    say(`Looking whether a petstore uses ${databases.name} ...`);
-    if (await databases.isInUse()) throw new Refused(`${databases.name} is in use: stop the petstore first.`);
-    const isAnew = replace && former !== by;
-    // Nobody goes on with what is cut short before it is empty.
-    const undo = await databases.fill(isAnew ? "the removal of what it held" : by);
-    await checkSource?.().catch(async (error) => {
-      await undo();
-      throw error instanceof Corrupt ? new Refused(`${databases.name} can't be copied to itself.`) : error;
-    });
-    if (isAnew) {
-      await databases.clear();
-      await databases.fill(by);
-    }
-    return {
-      records: new Map(serviceNames.map((service) => [service, databases.records(service)])),
-      complete: databases.filled,
-      discard: databases.clear,
-      [Symbol.asyncDispose]: databases.close,
-    };
-  } catch (error) {
-    await databases.close();
-    throw error;
+  await using stack = new AsyncDisposableStack();
+  const databases = stack.use(await openMongo(place));
+  const former = await databases.fills();
+  if (former !== undefined && former !== by && !replace) throw begun(databases.name, former);
+  if (former === undefined && !replace && (await databases.holdData())) throw holds(databases.name);
+  say(`Looking whether a petstore uses ${databases.name} ...`);
+  if (await databases.isInUse()) throw new Refused(`${databases.name} is in use: stop the petstore first.`);
+  const isAnew = replace && former !== by;
+  // Nobody goes on with what is cut short before it is empty.
+  const undo = await databases.fill(isAnew ? "the removal of what it held" : by);
+  await checkSource?.().catch(async (error) => {
+    await undo();
+    throw error instanceof Corrupt ? new Refused(`${databases.name} can't be copied to itself.`) : error;
+  });
+  if (isAnew) {
+    await databases.clear();
+    await databases.fill(by);
   }
+  return Object.assign(stack.move(), {
+    records: new Map(serviceNames.map((service) => [service, databases.records(service)])),
+    complete: databases.filled,
+    discard: databases.clear,
+  });
 }

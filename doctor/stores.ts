@@ -32,14 +32,13 @@ export interface OpenStores extends AsyncDisposable {
 /** Throws `CannotLook`. As long as it is open, no petstore starts in this DATA_DIR, and its log says that the command `by` has it. */
 export async function openStores(config: DoctorConfig, time: Time, by = "npm run doctor"): Promise<OpenStores> {
   if (config.mongodbUri === undefined) return openDirectory(config, time, by);
-  const stack = new AsyncDisposableStack();
   try {
+    await using stack = new AsyncDisposableStack();
     const { atRest } = await openAll(config, time, stack);
     const empty = await Promise.all([...atRest.values()].map((store) => store.isEmpty()));
     if (!empty.includes(false)) throw new CannotLook("There is no petstore in the databases that MONGODB_URI names.");
-    return opened(atRest, await isInUse(atRest), [], stack);
+    return opened(atRest, await isInUse(atRest), [], stack.move());
   } catch (error) {
-    await stack.disposeAsync();
     if (!(error instanceof UnusableServer)) throw error;
     throw new CannotLook(`MONGODB_URI ${error.problem}.`, /too old|standalone/.test(error.problem));
   }
@@ -57,13 +56,12 @@ async function openDirectory(config: DoctorConfig, time: Time, by: string): Prom
     throw new CannotLook(
       `There is no petstore in ${dataDir}: set DATA_DIR to its directory, or MONGODB_URI if its data is there.`,
     );
-  const stack = new AsyncDisposableStack();
   try {
+    await using stack = new AsyncDisposableStack();
     stack.use(takeDirectory(dataDir, by));
     const { atRest, problems } = await openAll(config, time, stack);
-    return opened(atRest, false, problems, stack);
+    return opened(atRest, false, problems, stack.move());
   } catch (error) {
-    await stack.disposeAsync();
     if (error instanceof StoreLocked)
       return openLive(config).catch((live) => {
         // A backup or another doctor may have it, and no petstore.
@@ -97,11 +95,11 @@ function opened(
   known: readonly Finding[],
   stack: AsyncDisposableStack,
 ): OpenStores {
-  return {
+  return Object.assign(stack, {
     inspected: known.length > 0 ? undefined : (Object.fromEntries(atRest) as unknown as AllInspected),
     atRest,
     isLive,
-    async problems(progress) {
+    async problems(progress?: OnProgress) {
       const found = [...known];
       for (const [service, store] of atRest) {
         progress?.(`the store of ${service} as a whole`);
@@ -110,8 +108,7 @@ function opened(
       // What is said of one server four times is one finding.
       return [...new Map(found.map((one) => [`${one.invariant} ${one.detail}`, one])).values()];
     },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
+  });
 }
 
 function problem(service: ServiceName, { about, text }: Problem): Finding {
@@ -131,23 +128,14 @@ export async function openLive(
 ): Promise<OpenStores & { readonly inspected: AllInspected }> {
   if (adminPorts.ADMIN_PORT === "off")
     throw new CannotLook("The petstore runs without admin ports (ADMIN_PORT=off): stop it to look.");
-  const proof = openProof(dataDir);
-  try {
-    const live = serviceNames.map(async (service) => {
-      const urls = [adminUrlOf(service, adminPorts), adminUrlOf("gateway", adminPorts)];
-      return [service, await inspectLive(service, urls, proof, stop)] as const;
-    });
-    return {
-      inspected: Object.fromEntries(await Promise.all(live)) as unknown as AllInspected,
-      atRest: undefined,
-      isLive: true,
-      problems: async () => [],
-      [Symbol.asyncDispose]: async () => proof[Symbol.dispose](),
-    };
-  } catch (error) {
-    proof[Symbol.dispose]();
-    throw error;
-  }
+  await using stack = new AsyncDisposableStack();
+  const proof = stack.use(openProof(dataDir));
+  const live = serviceNames.map(async (service) => {
+    const urls = [adminUrlOf(service, adminPorts), adminUrlOf("gateway", adminPorts)];
+    return [service, await inspectLive(service, urls, proof, stop)] as const;
+  });
+  const inspected = Object.fromEntries(await Promise.all(live)) as unknown as AllInspected;
+  return Object.assign(stack.move(), { inspected, atRest: undefined, isLive: true, problems: async () => [] });
 }
 
 /** Reading a page may have to wait for other work. In milliseconds. */

@@ -1,6 +1,5 @@
 /** The one place that chooses an engine. Each is loaded only when it is used. */
 import { resolve } from "node:path";
-import type { EngineContext } from "./engine/context.ts";
 import type { MongoOptions } from "./mongo/mongo.ts";
 import type { Store } from "./port.ts";
 import type { StoreAtRest } from "./rows.ts";
@@ -16,7 +15,28 @@ export interface StoreConfig {
   readonly mongodbUri?: Secret | undefined;
 }
 
-export interface StoreOptions extends Pick<EngineContext, "clock" | "random" | "sleep" | "log"> {
+/** Whole milliseconds since 1970 that never run backwards within a process. */
+export type Clock = () => number;
+
+interface Write {
+  (fields: object, text: string): void;
+  (text: string): void;
+}
+
+/** Where the store says what an operator should know: a logger such as pino's, or `console`. */
+export type Log = Readonly<Record<"info" | "warn" | "error", Write>>;
+
+/** Time, randomness and the log, passed to an engine so that a test or a simulation can replace them. */
+export interface EngineContext {
+  readonly clock: Clock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** Resolves after so many milliseconds, or rejects when the signal aborts. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly log: Log;
+}
+
+export interface StoreOptions extends EngineContext {
   /** The store can no longer be trusted: log the error and end the process. Called at most once. */
   readonly onFatal: (error: unknown) => void;
   /** A list has left out a document of this collection, because it can't be read. */

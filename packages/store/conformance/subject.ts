@@ -1,7 +1,7 @@
 /** What the suites have in common: two collections, and a test that gets a fresh store with both of them open. */
 import { test } from "vitest";
 import type { Fields } from "../document/codec.ts";
-import type { Clock } from "../engine/context.ts";
+import type { Clock } from "../open.ts";
 import { type Collection, type Doc, type Draft, type Position, put, type Store, schema } from "../port.ts";
 
 export interface Subject {

@@ -4,8 +4,8 @@
  * waited for, and a reader that falls behind the tail is ended.
  */
 import { setImmediate as turn } from "node:timers/promises";
+import type { EngineContext } from "../open.ts";
 import { type Change, type Changes, type ChangesOptions, type Position, SlowConsumer } from "../port.ts";
-import type { EngineContext } from "./context.ts";
 import { createTail } from "./tail.ts";
 
 export interface Read<V> {

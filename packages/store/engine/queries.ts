@@ -3,8 +3,8 @@
  * read. Such a document affects only itself: access by its `_id` is refused, lists leave it out, and it is logged.
  */
 import { checkId, type Fields, type Kind } from "../document/codec.ts";
+import type { Clock, EngineContext } from "../open.ts";
 import { Corrupt, type Id, type Key, type ListQuery, type PrefixQuery } from "../port.ts";
-import type { Clock, EngineContext } from "./context.ts";
 
 /** The part of a `Schema` that an engine works with. */
 export interface Declaration extends Kind {

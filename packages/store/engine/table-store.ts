@@ -4,6 +4,7 @@
  */
 import { checkId, encode, type Fields, readRow } from "../document/codec.ts";
 import { type Fold, fold, frozen } from "../document/fold.ts";
+import type { EngineContext } from "../open.ts";
 import {
   type CallOptions,
   type Changes,
@@ -21,7 +22,6 @@ import {
 } from "../port.ts";
 import type { Row } from "../rows.ts";
 import { type Admission, checkNextId, createAdmission, createCollections, type Queues } from "./admission.ts";
-import type { EngineContext } from "./context.ts";
 import {
   attemptsAt,
   checkDeclaration,

@@ -2,10 +2,10 @@
 
 import { setImmediate as turn } from "node:timers/promises";
 import { compareIds, type Fields, peek } from "../document/codec.ts";
-import type { Clock } from "../engine/context.ts";
 import type { PrefixScan, Report, Scan } from "../engine/queries.ts";
 import type { ChangeLog, LogEntry } from "../engine/table-changes.ts";
 import { type Table, type TableEngine, tableStore } from "../engine/table-store.ts";
+import type { Clock } from "../open.ts";
 import { type Id, type Key, type Store, Unavailable } from "../port.ts";
 import type { Row } from "../rows.ts";
 

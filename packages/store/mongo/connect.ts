@@ -12,7 +12,7 @@ import {
   MongoServerSelectionError,
   type TopologyDescription,
 } from "mongodb";
-import type { EngineContext } from "../engine/context.ts";
+import type { EngineContext } from "../open.ts";
 import { UnusableServer } from "../port.ts";
 import { appName } from "./database.ts";
 import { withTimeout } from "./deadline.ts";

@@ -113,5 +113,6 @@ export async function openDatabases(uri: string, services: readonly string[]) {
     },
 
     close: () => client.close(),
+    [Symbol.asyncDispose]: () => client.close(),
   };
 }

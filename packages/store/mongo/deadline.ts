@@ -1,6 +1,6 @@
 /** Deadlines of calls, and retries until then. */
 import { MongoError, MongoNetworkError, MongoNetworkTimeoutError } from "mongodb";
-import type { EngineContext } from "../engine/context.ts";
+import type { EngineContext } from "../open.ts";
 import { type CallOptions, Unavailable } from "../port.ts";
 
 /** The time of a call without a deadline, in milliseconds. */

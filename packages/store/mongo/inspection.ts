@@ -1,7 +1,7 @@
 /** Looking at the database of one service, whoever works with it, and at the server that has it. */
 import { isDeepStrictEqual } from "node:util";
 import { type Db, type Document, type IndexDescription, type MongoClient, MongoServerError } from "mongodb";
-import type { EngineContext } from "../engine/context.ts";
+import type { EngineContext } from "../open.ts";
 import type { Problem, StoreAtRest } from "../rows.ts";
 import { connectAtOnce, UNAUTHORIZED } from "./connect.ts";
 import { byMajority, databaseName, formatProblem } from "./database.ts";

@@ -6,8 +6,7 @@
  * document comes back.
  */
 import { decode, type Fields, type Kind } from "../document/codec.ts";
-import type { ShownChange } from "../document/fold.ts";
-import { frozen } from "../document/fold.ts";
+import { frozen, type ShownChange } from "../document/fold.ts";
 import { Corrupt, type Doc } from "../port.ts";
 
 export const FIELD = "_operations";

@@ -7,7 +7,7 @@
  */
 import type { ClientSession } from "mongodb";
 import { createBatcher, type Waiting } from "../engine/batcher.ts";
-import type { EngineContext } from "../engine/context.ts";
+import type { EngineContext } from "../open.ts";
 import type { Database } from "./database.ts";
 import { type Call, retryUntilDeadline, type Timing, withTimeout } from "./deadline.ts";
 

@@ -7,8 +7,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MAX_FOLD_MS } from "../document/fold.ts";
 import { createBatcher, type Waiting } from "../engine/batcher.ts";
-import type { Clock } from "../engine/context.ts";
 import type { Batch } from "../engine/table-store.ts";
+import type { Clock } from "../open.ts";
 import { Full, Unavailable } from "../port.ts";
 
 export interface GroupCommitOptions {
