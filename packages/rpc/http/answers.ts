@@ -20,11 +20,8 @@ export const inWords = (status: number, words: string, more: Readonly<Record<str
 });
 
 /** Drops the rest of the request, so that its client goes on to read the response. */
-export function answerPlainly(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, headers, body }: PlainAnswer,
-): void {
+export function answerPlainly(request: IncomingMessage, response: ServerResponse, answer: PlainAnswer): void {
+  const { status, headers, body } = answer;
   request.resume();
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

@@ -12,9 +12,8 @@ export class ListenError extends Error {
 }
 
 /**
- * Connections that may wait to be accepted; node accepts one in each turn of its event loop. The kernel ignores further
- * ones, and their clients try again after a second or more. Linux allows no more than its `net.core.somaxconn`, 4096 unless
- * changed.
+ * Connections that may wait to be accepted; Node accepts one in each turn of its event loop. The kernel ignores further ones,
+ * and their clients try again after a second or more. Linux allows `net.core.somaxconn` at most, 4096 unless changed.
  */
 export const BACKLOG = 4096;
 
@@ -48,8 +47,7 @@ export async function listen(server: Server, options: ListenOptions, adviceOn?: 
 
 /**
  * Accepts the connections that wait, so that a server that is closed next leaves none behind: the kernel would reset those.
- * Node accepts one in each turn of its event loop. The current turn may have looked before they came, so it takes two turns
- * without a connection to know that none waits.
+ * The current turn may have looked before they came, so it takes two turns without a connection to know that none waits.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
   let idleTurns = 0;

@@ -132,10 +132,7 @@ class Reader {
  * for `writeMs`. Its streams count together: as long as the client takes bytes of one, the others may wait. (On HTTP/1.1
  * that is `whenStalled`, for Node knows how much of one write was taken. On HTTP/2 any other traffic would renew its timer.)
  */
-export function limitUnread(
-  { writeMs, waitingBytes }: Pick<OnePortLimits, "writeMs" | "waitingBytes">,
-  log?: Pick<Logger, "debug">,
-) {
+export function limitUnread({ writeMs, waitingBytes }: OnePortLimits, log?: Pick<Logger, "debug">) {
   const { clock } = realTime;
   const stalled = `nothing was taken of an answer for ${writeMs} ms`;
   const readers = new Map<Connection, Reader>();

@@ -7,11 +7,7 @@ import type { OnePortLimits } from "./limits.ts";
 const UNANSWERED = 2;
 
 /** Ends an HTTP/2 connection whose client has gone, or has been idle for `idleMs`. `end` closes the connection below the session. */
-export function watchSession(
-  session: ServerHttp2Session,
-  { idleMs, keepAliveMs }: Pick<OnePortLimits, "idleMs" | "keepAliveMs">,
-  end: () => void,
-): void {
+export function watchSession(session: ServerHttp2Session, limits: OnePortLimits, end: () => void): void {
   let open = 0;
   session.on("stream", (stream: ServerHttp2Stream) => {
     open++;
@@ -27,7 +23,7 @@ export function watchSession(
     session.ping((error) => {
       if (!error) unanswered = 0;
     });
-  }, keepAliveMs).unref();
+  }, limits.keepAliveMs).unref();
   // Idle is what has received nothing for that long, or for up to twice as long. (Node 26 keeps a session that has a time limit
   // of its own, `session.setTimeout`, for that long after its end.)
   let seen = -1;
@@ -36,7 +32,7 @@ export function watchSession(
     const { bytesRead } = session.socket;
     if (bytesRead === seen && open === 0) session.close();
     seen = bytesRead;
-  }, idleMs).unref();
+  }, limits.idleMs).unref();
   session.on("error", () => {});
   session.on("close", () => {
     clearInterval(pings);

@@ -16,7 +16,7 @@ import type { ErrorCatalogue, StoreFailureOf } from "../errors.ts";
 import { isProven } from "../http/connections.ts";
 import type { StreamLimits } from "../http/limits.ts";
 import { traced } from "../traced.ts";
-import { type Implementation, isServed, isUnary, type Served } from "./handlers.ts";
+import { type Implementation, isServed, isUnary } from "./handlers.ts";
 import { noSuchRpc } from "./refused-calls.ts";
 import { type Caller, type Calls, createRuns, type Entry, type Incoming, methodName } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
@@ -165,18 +165,14 @@ export function createDispatcher(implementations: readonly Implementation[], opt
     /** What there is at the moment: unary calls that may be under way, those that are, and streams. */
     load: { limit: admission.limit, underWay: admission.underWay, streams: streamCalls.count },
     /** Adds every service to a Connect router. */
-    routes: (router: ConnectRouter) => addRoutes(router, [...methods.values()], calls),
+    routes: (router: ConnectRouter) => addRoutes(router, methods.values(), calls),
   };
 }
 
 /** What is known of the caller of a call by Connect. */
 export const callerKey = createContextKey<Caller>(Object.freeze({}));
 
-function addRoutes(
-  router: ConnectRouter,
-  methods: readonly { readonly method: Served }[],
-  { invoke, stream }: Calls,
-): void {
+function addRoutes(router: ConnectRouter, methods: Iterable<Entry>, { invoke, stream }: Calls): void {
   const unary = (method: DescMethodUnary) => async (request: Message, context: HandlerContext) => {
     const answer = await invoke(method, request, {
       ...context.values.get(callerKey),

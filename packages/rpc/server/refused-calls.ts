@@ -22,7 +22,7 @@ export function errorAnswer(
   query: string,
   error: ConnectError,
   status: number,
-  more: Readonly<Record<string, string>> = {},
+  more: PlainAnswer["headers"] = {},
 ): PlainAnswer | undefined {
   const type = headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (method === "POST" && /^application\/grpc(-web(-text)?)?(\+[\w.-]+)?$/.test(type)) {
@@ -41,11 +41,7 @@ export function errorAnswer(
 }
 
 /** The response of unary Connect, whatever was asked. */
-export const unaryErrorAnswer = (
-  error: ConnectError,
-  status: number,
-  more: Readonly<Record<string, string>> = {},
-): PlainAnswer => ({
+const unaryErrorAnswer = (error: ConnectError, status: number, more: PlainAnswer["headers"] = {}): PlainAnswer => ({
   status,
   headers: { "content-type": "application/json", ...more },
   body: errorToJsonBytes(error, {}),
