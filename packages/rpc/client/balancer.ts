@@ -21,17 +21,14 @@ const QUESTIONS = 2;
 
 export type Balancer = ReturnType<typeof createBalancer>;
 
-/** Must be called when a call has ended; `answered` if the replica ended it. */
-export type CallEnd = (answered: boolean) => void;
-
 interface Member {
   readonly replica: Replica;
   /** Undefined if the replica is ready. */
-  failure: { backoffMs: number; askAt: number; isSilent: boolean } | undefined;
+  failure?: { backoffMs: number; askAt: number; isSilent: boolean } | undefined;
   /** The `onSilence` of each call under way. */
   readonly calls: InFlight<() => void>;
   /** Since when calls have been under way without any answer. */
-  unansweredSince: number | undefined;
+  unansweredSince?: number | undefined;
   isWatched: boolean;
   isDoubted: boolean;
 }
@@ -47,9 +44,7 @@ export function createBalancer(
   let turn = 0;
 
   function add(replica: Replica): Member {
-    const calls: Member["calls"] = new InFlight();
-    const state = { failure: undefined, calls, unansweredSince: undefined, isWatched: false, isDoubted: false };
-    const member = { replica, ...state };
+    const member: Member = { replica, calls: new InFlight(), isWatched: false, isDoubted: false };
     known.set(replica, member);
     return member;
   }
@@ -148,8 +143,11 @@ export function createBalancer(
     failed: (replica: Replica) => fail(memberOf(replica)),
     /** A replica answered UNAVAILABLE, which may be about another service: skips it if its health says that it does not serve. */
     doubted: (replica: Replica) => void doubt(memberOf(replica)),
-    /** A call to a replica begins. `onSilence` is called if the replica turns out to be silent before the call has ended. */
-    begin(replica: Replica, onSilence: () => void): CallEnd {
+    /**
+     * A call to a replica begins. `onSilence` is called if the replica turns out to be silent before the call has ended. Returns
+     * a function to call then; `answered` if the replica ended it.
+     */
+    begin(replica: Replica, onSilence: () => void): (answered: boolean) => void {
       const member = memberOf(replica);
       const number = member.calls.add(onSilence);
       member.unansweredSince ??= clock();
