@@ -13,6 +13,7 @@ import {
   openMongo,
   type Place,
   Refused,
+  sync,
 } from "./places.ts";
 import { type Progress, showProgress } from "./progress.ts";
 import { openTarget, type TargetOptions, takeIncoming } from "./targets.ts";
@@ -68,8 +69,11 @@ async function restoreFiles(
   {
     const sizes = files.map(({ bytes }) => bytes);
     using progress = showProgress("Writing files", sizes, "bytes");
-    for (const name of [...serviceNames.map(fileOf), IDENTITY])
-      await copyFile(join(from, name), join(target.incoming, name), progress.add);
+    for (const name of [...serviceNames.map(fileOf), IDENTITY]) {
+      const path = join(target.incoming, name);
+      await copyFile(join(from, name), path, progress.add);
+      await sync(path);
+    }
   }
   {
     using written = openFiles(target.incoming);

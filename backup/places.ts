@@ -109,7 +109,7 @@ export function takeUnused(directory: string): Disposable {
   return stack.move();
 }
 
-/** Copies a file to the disk, or its first `size` bytes. */
+/** Copies a file, or its first `size` bytes. */
 export async function copyFile(
   from: string,
   to: string,
@@ -120,7 +120,7 @@ export async function copyFile(
   const end = size === undefined ? {} : { end: size - 1 };
   const pieces = createReadStream(from, { highWaterMark: 2 ** 20, ...end });
   pieces.on("data", ({ length }) => copied(length));
-  await pipeline(pieces, createWriteStream(to, { mode: 0o600, flush: true }));
+  await pipeline(pieces, createWriteStream(to, { mode: 0o600 }));
 }
 
 /** Brings a file or the names in a directory to the disk. */

@@ -84,30 +84,20 @@ function copyValue(value: unknown, path: Path): unknown {
       if (!value.isWellFormed()) throw new TypeError(`${place(path)} holds half a character (a lone surrogate).`);
       return value;
     case "number":
-      checkNumber(value, path);
+      if (!Number.isFinite(value)) throw new TypeError(`${place(path)} is ${value}, which JSON lacks.`);
+      if (Number.isInteger(value) && !Number.isSafeInteger(value))
+        throw new RangeError(`${place(path)} is an integer beyond 2^53-1, which is not exact.`);
       return value;
-    case "object":
-      return copyNested(value, path);
+    case "object": {
+      if (value === null) return null;
+      if (Array.isArray(value)) return copyArray(value, path);
+      const prototype = Object.getPrototypeOf(value);
+      if (prototype === null || prototype === Object.prototype) return copyObject(value as Fields, path);
+      throw new TypeError(`${place(path)} is neither a plain object nor an array or a simple value.`);
+    }
     default:
       throw new TypeError(`${place(path)} is a ${typeof value}, which can't be stored.`);
   }
-}
-
-function checkNumber(value: number, path: Path): void {
-  if (!Number.isFinite(value)) throw new TypeError(`${place(path)} is ${value}, which JSON lacks.`);
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw new RangeError(`${place(path)} is an integer beyond 2^53-1, which is not exact.`);
-  }
-}
-
-function copyNested(value: object | null, path: Path): unknown {
-  if (value === null) return null;
-  if (Array.isArray(value)) return copyArray(value, path);
-  const prototype = Object.getPrototypeOf(value);
-  if (prototype !== null && prototype !== Object.prototype) {
-    throw new TypeError(`${place(path)} is neither a plain object nor an array or a simple value.`);
-  }
-  return copyObject(value as Fields, path);
 }
 
 /** An undefined item becomes null, because an array can't lack an item. */

@@ -101,7 +101,12 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
       if (after === undefined) reader.position = await source.now(options);
       else reader.past = await source.past(after, options);
       if (reader.isOver) end();
-      return read(reader, options, end);
+      return {
+        get position() {
+          return positionOf(reader);
+        },
+        [Symbol.asyncIterator]: () => all(reader, options, end),
+      };
     } catch (error) {
       signal.removeEventListener("abort", end);
       end();
@@ -113,13 +118,6 @@ export function createFeed<V>(source: Source<V>, begin: Position, sleep: EngineC
     if (failure !== undefined) throw failure;
     return isOver;
   }
-
-  const read = (reader: Reader<V>, options: ChangesOptions, end: () => void): Changes<V> => ({
-    get position() {
-      return positionOf(reader);
-    },
-    [Symbol.asyncIterator]: () => all(reader, options, end),
-  });
 
   // One generator for both the past and the tail: a service may have a thousand readers, and a second one would cost each
   // of them.

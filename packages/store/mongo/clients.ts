@@ -15,10 +15,7 @@ export function openClients(uri: string, version?: string) {
   return {
     calls,
     /** For change streams and builds of indexes, opened on first use: without a socket timeout. */
-    patient(): MongoClient {
-      waiting ??= createClient(uri, { socketTimeoutMS: 0 }, version);
-      return waiting;
-    },
+    patient: () => (waiting ??= createClient(uri, { socketTimeoutMS: 0 }, version)),
     hasSeveralMembers: followMembers(calls),
     /**
      * Limits the reads of the past, each of which takes a connection: `near` for the last minute, `far` for reads that may

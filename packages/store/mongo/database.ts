@@ -141,12 +141,9 @@ export async function find(
   const maxTimeMS = limits?.maxTimeMS() ?? TIMEOUT_MS.repeatable;
   const command = { find: collection, ...query, readConcern: { level }, maxTimeMS };
   const options = { ...(session && { session }), ...(limits && { signal: limits.signal }) };
-  const ask = async (): Promise<Uint8Array[]> => {
-    const whole = await findInOneAnswer(database, collection, command, options);
-    if (whole) return whole;
-    const found: unknown[] = await database.db.runCursorCommand(command, { ...options, raw: true }).toArray();
-    return found as Uint8Array[];
-  };
+  const ask = async (): Promise<Uint8Array[]> =>
+    (await findInOneAnswer(database, collection, command, options)) ??
+    ((await database.db.runCursorCommand(command, { ...options, raw: true }).toArray()) as unknown[] as Uint8Array[]);
   return withTimeout("repeatable", ask());
 }
 

@@ -25,10 +25,12 @@ const FULL = 0.9;
 const LOOKS = 4;
 const LOOK_MS = 250;
 
-type Time = Pick<EngineContext, "clock" | "sleep">;
-
 /** Throws `UnusableServer`, also for a server that does not answer. */
-export async function inspectDatabase(uri: string, service: string, { clock, sleep }: Time): Promise<StoreAtRest> {
+export async function inspectDatabase(
+  uri: string,
+  service: string,
+  { clock, sleep }: Pick<EngineContext, "clock" | "sleep">,
+): Promise<StoreAtRest> {
   const client = await connectAtOnce(uri, { appName: "petstore doctor", socketTimeoutMS: SOCKET_MS });
   const db = client.db(databaseName(uri, service), byMajority);
   const { find, page, sequences } = rowsIn(db);

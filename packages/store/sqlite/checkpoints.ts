@@ -6,6 +6,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { Corrupt } from "../port.ts";
+import { isFull } from "./failures.ts";
 import { hasTable } from "./identity.ts";
 
 /** From so many pages in the log on, a commit is followed by a checkpoint; as by default in SQLite. */
@@ -29,8 +30,8 @@ export function checkComplete(db: DatabaseSync, path: string): void {
   );
 }
 
-/** Takes the checkpoints over from SQLite. `isFull`: whether an error says that there was no room. */
-export function takeCheckpoints(db: DatabaseSync, isFull: (error: unknown) => boolean) {
+/** Takes the checkpoints over from SQLite. */
+export function takeCheckpoints(db: DatabaseSync) {
   db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${KEPT_BYTES}`);
   const state = counting(db, "NOOP");
   const passive = counting(db, "PASSIVE");

@@ -4,7 +4,7 @@ import { MAX_FOLD_MS } from "../document/fold.ts";
 import { Unavailable } from "../port.ts";
 import { type GroupCommitOptions, groupCommit } from "./group-commit.ts";
 
-const full = new Error("database or disk is full");
+const full = Object.assign(new Error("database or disk is full"), { errcode: 13 });
 const disk = new Error("disk I/O error");
 
 /** A database that writes down what it is told, and fails at what it is told to fail at. */
@@ -26,7 +26,6 @@ function scribe(options: Partial<GroupCommitOptions> = {}) {
   const commit = groupCommit(db, {
     clock: () => 0,
     sync: async () => {},
-    isFull: (error) => error === full,
     onRoom: (room) => rooms.push(room),
     onFatal: fatal,
     ...options,

@@ -10,13 +10,12 @@ import { createBatcher, type Waiting } from "../engine/batcher.ts";
 import type { Batch } from "../engine/table-store.ts";
 import type { Clock } from "../open.ts";
 import { Full, Unavailable } from "../port.ts";
+import { isFull } from "./failures.ts";
 
 export interface GroupCommitOptions {
   readonly clock: Clock;
   /** Resolves when all that was committed before the call is on disk. */
   readonly sync: () => Promise<void>;
-  /** Whether an error says that a transaction found no room, and so had no effect. */
-  readonly isFull: (error: unknown) => boolean;
   /** Called when there is no room any more, and when there is room again. */
   readonly onRoom: (room: "none" | "again", error?: unknown) => void;
   /** Called once, and has to end the process. */
@@ -43,7 +42,7 @@ interface Ran extends Step {
  */
 export function groupCommit(
   db: Pick<DatabaseSync, "exec" | "isTransaction">,
-  { clock, sync, isFull, onRoom, onFatal }: GroupCommitOptions,
+  { clock, sync, onRoom, onFatal }: GroupCommitOptions,
 ) {
   let refusal: unknown;
   let hasFailed = false;

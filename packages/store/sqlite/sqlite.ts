@@ -9,7 +9,7 @@ import { type Batch, type TableEngine, tableStore } from "../engine/table-store.
 import type { StoreOptions } from "../open.ts";
 import { NotWritable, type Store, type StoreFile } from "../port.ts";
 import { takeCheckpoints } from "./checkpoints.ts";
-import { isFull, openFailure, readFailure } from "./failures.ts";
+import { openFailure, readFailure } from "./failures.ts";
 import { logOf, openFile, openLog } from "./file.ts";
 import { groupCommit } from "./group-commit.ts";
 import { inspectionOf } from "./inspection.ts";
@@ -36,7 +36,7 @@ export function embeddedStore(
   { clock, sleep, log, onFatal, onCorrupt }: EmbeddedOptions,
   writeAheadLog = openLog(db),
 ): Store {
-  const checkpoints = takeCheckpoints(db, isFull);
+  const checkpoints = takeCheckpoints(db);
   const place = watchPlace([path, logOf(db)], (lost) => {
     const isSaved = lost !== path && checkpoints.save();
     const error = isSaved ? new Error(`${lost} is gone, and what it held is in ${path} now`) : displaced(lost);
@@ -50,7 +50,6 @@ export function embeddedStore(
       await writeAheadLog.sync();
       place.check();
     },
-    isFull,
     onFatal,
     onRoom(room, err) {
       if (room === "again") log.warn({ path }, "there is room again: the store takes changes");
