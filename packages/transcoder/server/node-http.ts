@@ -102,9 +102,9 @@ type Response = ServerResponse | (ServerResponse & Http2ServerResponse);
 /**
  * Lets the rest of a request go when its answer has been sent. Over HTTP/1.1 it is read and dropped, for a connection that is
  * closed before is reset, and then the caller may lose the answer (RFC 9112, 9.6). HTTP/2 has a frame for it (RFC 9113, 8.1).
- * A server that has begun to close closes the connection then: Node closes those that rest when it begins, and no others.
+ * While the server closes, the connection is closed then: Node closes those that rest when a close begins, and no others.
  */
-export function dropLeftover(server: FastifyInstance["server"], request: IncomingMessage, response: Response) {
+export function dropLeftover(request: IncomingMessage, response: Response, isClosing: () => boolean) {
   if ("stream" in response) {
     const { stream } = response;
     stream.once("finish", () => {
@@ -113,22 +113,25 @@ export function dropLeftover(server: FastifyInstance["server"], request: Incomin
     return;
   }
   response.once("finish", () => {
-    if (request.complete) return;
     const { socket } = request;
+    // A request of Fastify's `inject` has no connection.
+    if (request.complete || !("destroySoon" in socket)) return;
     request.unpipe(); // from a reader that may not take any more
     request.resume();
     const close = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    request.once("close", () => {
+    request.once("close", () => clearTimeout(close));
+    request.once("end", () => {
       clearTimeout(close);
-      if (!server.listening) socket.destroySoon();
+      if (isClosing()) socket.destroySoon();
     });
   });
 }
 
 /**
- * Ends an answer so that nobody takes what there is of it for the whole. To be called before the output is piped into the response. What is returned sends what was written and the last words, and
- * then cuts the answer off: HTTP/1.1 without the last chunk, HTTP/2 by a reset of the stream (RFC 9112, 8; RFC 9113, 8.1). A
- * caller who does not read is not waited for longer than `LINGER_MS`.
+ * Ends an answer so that nobody takes what there is of it for the whole. To be called before the output is piped into the
+ * response. What is returned sends what was written and the last words, and then cuts the answer off: HTTP/1.1 without the
+ * last chunk, HTTP/2 by a reset of the stream (RFC 9112, 8; RFC 9113, 8.1). A caller who does not read is not waited for
+ * longer than `LINGER_MS`.
  */
 export function breaksOff(output: PassThrough, response: Response): (last: string) => void {
   const piped = new Promise<unknown>((resolve) => response.once("pipe", resolve));

@@ -46,7 +46,7 @@ export const transcoder = fastifyPlugin(
     // Node waits for requests that may be streams without a limit, whatever they are answered with and when.
     if (mayTakeStreams(options))
       app.addHook("onRequest", (request, reply, done) => {
-        dropLeftover(app.server, request.raw, reply.raw);
+        dropLeftover(request.raw, reply.raw, streams.isOver);
         done();
       });
     answerUnrouted(app, router);

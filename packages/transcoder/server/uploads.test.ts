@@ -264,6 +264,18 @@ test("a server that closes does not wait for the connection of a refused request
   await closed;
 });
 
+test("a request that was injected has no connection to close", async () => {
+  await start({});
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  try {
+    const { statusCode } = await server.app.inject({ method: "POST", url: "/sums/a", payload: "?" });
+    expect(statusCode).toBe(501);
+    vi.advanceTimersByTime(10_000); // throws what a timer throws
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("the document tells of what a body is made of", async () => {
   const call = await start({}, { openApi: { title: "Talk" } });
   const document = (await call("/openapi.json")).record() as { paths: Record<string, Record<string, unknown>> };
