@@ -17,10 +17,10 @@ import { EXACT } from "../../packages/transcoder/contract/codec.ts";
 import { parseTimestamp } from "../../packages/transcoder/contract/well-known.ts";
 import { parseEntityTags } from "../../packages/transcoder/policy/conditional.ts";
 import { bodyTypesOf, checkContentType, parseAccept, weightOf } from "../../packages/transcoder/policy/media.ts";
-import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/http.ts";
 import { inputReader, prefersStrict, TIMEOUT_HEADERS, timeoutReader } from "../../packages/transcoder/request/input.ts";
 import { parseJson } from "../../packages/transcoder/request/json.ts";
 import { formatQuery, isWellEncoded, parseQuery } from "../../packages/transcoder/request/parameters.ts";
+import { REQUEST_ID_PATTERN } from "../../packages/transcoder/request/request-id.ts";
 import { toInteger } from "../../packages/transcoder/request/scalars.ts";
 import { readPage } from "../../services/records/page.ts";
 import { countSteps } from "./step-counter.ts";
@@ -70,7 +70,7 @@ describe("regular expressions", () => {
         .sort(),
     ).toEqual([
       "packages/runtime/log.ts",
-      "packages/transcoder/request/http.ts",
+      "packages/transcoder/request/request-id.ts",
       "packages/transcoder/server/unrouted.ts",
     ]);
     const secretMembers = '(?:\\"cookie\\"|\\"x\\-api\\-key\\"):';

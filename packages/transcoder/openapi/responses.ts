@@ -3,7 +3,7 @@ import type { DescField } from "@bufbuild/protobuf";
 import { answersBytes, type Operation, streamsAnswers } from "../contract/operation.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE } from "../policy/media.ts";
-import { REQUEST_ID_PATTERN } from "../request/http.ts";
+import { REQUEST_ID_PATTERN } from "../request/request-id.ts";
 import { mayBeNull } from "../response/encode.ts";
 import { type ErrorBodies, EXAMPLE_ID, type Failure } from "./errors.ts";
 import { BYTES, type JsonObject, refer } from "./json.ts";

@@ -1,7 +1,7 @@
 /** Which headers of a request reach the service as metadata, and which metadata of its answer reaches the caller. */
 import type { IncomingHttpHeaders } from "node:http";
 import { fieldError } from "../errors/http-error.ts";
-import { REQUEST_ID_HEADER } from "../request/http.ts";
+import { REQUEST_ID_HEADER } from "../request/request-id.ts";
 
 export interface MetadataOptions {
   /**

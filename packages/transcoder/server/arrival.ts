@@ -7,13 +7,12 @@ import {
   hostProblem,
   makeRoutable,
   parserLimit,
-  REQUEST_ID_HEADER,
-  requestIdOf,
   restoreMethod,
   splitTarget,
   transferProblem,
 } from "../request/http.ts";
 import { isWellEncoded } from "../request/parameters.ts";
+import { REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { commonHeaders, errorAnswers } from "./error-answers.ts";
 import { parserError } from "./node-http.ts";
 import { type Limits, type ServerOptions, serverDefaults, type TranscoderOptions } from "./options.ts";

@@ -11,7 +11,7 @@ import { type HttpError, UpstreamFailure } from "../errors/http-error.ts";
 import { deprecationHeaders } from "../policy/deprecation.ts";
 import { varyByAccept, wantsProblem } from "../policy/media.ts";
 import { responseMetadata } from "../policy/metadata.ts";
-import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from "../request/http.ts";
+import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from "../request/request-id.ts";
 import { isGone, writeResponse } from "./node-http.ts";
 import { filesOf, type ServerOptions, serverDefaults, type TranscoderOptions, transcoderDefaults } from "./options.ts";
 import { createRouter } from "./router.ts";
