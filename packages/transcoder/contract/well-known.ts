@@ -1,4 +1,4 @@
-/** Well-known types that are a string in JSON, and so can be in a path or a query too. */
+/** Well-known types that are a string in JSON, and so can be in a path or a query too; and which are any JSON. */
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import {
@@ -7,8 +7,11 @@ import {
   type FieldMask,
   FieldMaskSchema,
   isWrapperDesc,
+  ListValueSchema,
+  StructSchema,
   type Timestamp,
   TimestampSchema,
+  ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { SchemaError } from "../errors/violations.ts";
 
@@ -57,6 +60,11 @@ export const hasTextForm = ({ typeName }: DescMessage): boolean => FORMS.has(typ
  */
 export const isTextual = ({ message }: DescField): boolean =>
   !message || hasTextForm(message) || isWrapperDesc(message);
+
+const DYNAMIC: readonly string[] = [StructSchema, ValueSchema, ListValueSchema].map(({ typeName }) => typeName);
+
+/** Whether a message stands for any JSON, any object or any array. */
+export const isDynamic = ({ typeName }: DescMessage): boolean => DYNAMIC.includes(typeName);
 
 /** Whether protobuf-es holds a field of a wrapper's type as the scalar within. */
 export const isUnwrapped = ({ fieldKind, oneof }: DescField): boolean => fieldKind === "message" && !oneof;

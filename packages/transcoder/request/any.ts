@@ -67,11 +67,6 @@ function readValue(members: JsonObject, read: (value: JsonValue) => Message): Me
   return under("value", () => read(value));
 }
 
-const TYPES: readonly string[] = [StructSchema, ValueSchema, ListValueSchema].map(({ typeName }) => typeName);
-
-/** Whether a message stands for any JSON, any object or any array. */
-export const isDynamic = ({ typeName }: DescMessage): boolean => TYPES.includes(typeName);
-
 /** `depth` counts the messages that hold this one, and itself. @throws SchemaError */
 export function dynamicFromJson(desc: DescMessage, value: JsonValue, depth: number): Message {
   if (desc.typeName === StructSchema.typeName && !(value instanceof Map)) throw new SchemaError("must be an object");

@@ -3,11 +3,11 @@ import { create, type DescField, type DescMessage, type Message, setExtension } 
 import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Codec, isOfItems, MOST_NESTED, NULL_VALUE } from "../contract/codec.ts";
 import { byName, headerOf, isClearable, isOutputOnly, remembered } from "../contract/fields.ts";
-import { hasTextForm, isUnwrapped, messageFromText } from "../contract/well-known.ts";
+import { hasTextForm, isDynamic, isUnwrapped, messageFromText } from "../contract/well-known.ts";
 import { excerpt } from "../errors/http-error.ts";
 import { givenAs, SchemaError, tooDeep, under } from "../errors/violations.ts";
 import { keyRules, valueRules } from "../validation/range.ts";
-import { anyFromJson, dynamicFromJson, isDynamic, structFromJson } from "./any.ts";
+import { anyFromJson, dynamicFromJson, structFromJson } from "./any.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import { enumFromJson, holding, scalarFromJson, scalarFromText } from "./scalars.ts";
 

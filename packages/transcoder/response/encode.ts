@@ -19,8 +19,8 @@ import { type Codec, hasZeroName, isOfItems, MOST_NESTED, NULL_VALUE } from "../
 import { headerOf } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { isUnwrapped } from "../contract/well-known.ts";
-import { anyWriter, structText, wellKnownWriter } from "./any.ts";
 import { enumWriter, scalarWriter, type TellUnknown, type Write } from "./scalars.ts";
+import { anyWriter, structText, wellKnownWriter } from "./well-known.ts";
 
 /** What the parts of one writer have in common. */
 interface Around {

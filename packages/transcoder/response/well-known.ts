@@ -1,8 +1,7 @@
-/** Types that have a form of their own in JSON, as text. */
+/** How well-known types are written that have a form of their own in JSON: Any, texts such as those of Timestamp, and any JSON. */
 import { type DescMessage, type JsonObject, type Message, type Registry, toJson } from "@bufbuild/protobuf";
 import { type Any, anyUnpack, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { textOf } from "../contract/well-known.ts";
-import { isDynamic } from "../request/any.ts";
+import { isDynamic, textOf } from "../contract/well-known.ts";
 
 /**
  * Compiles the writer of an Any: its type, and the members of the message within, whose writer `writerOf` gives. It throws for a
