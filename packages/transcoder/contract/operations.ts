@@ -3,8 +3,8 @@ import { create, type DescMethod, type DescService, getOption, hasOption } from 
 import { http } from "../gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";
 import { operationOf } from "./binding.ts";
-import { remembered } from "./fields.ts";
 import type { Operation } from "./operation.ts";
+import { remembered } from "./remembered.ts";
 import { shapeOf } from "./shown-path.ts";
 
 /** An RPC that is asked for and can't be served. */

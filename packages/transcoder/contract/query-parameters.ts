@@ -1,8 +1,9 @@
 /** What an operation's query may fill: fields of the request, and fields of the messages in it, such as `book.author.name`. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type FieldPath, lastOf } from "./field-path.ts";
-import { byName, isOutputOnly, remembered } from "./fields.ts";
+import { byName, isOutputOnly } from "./fields.ts";
 import type { Operation } from "./operation.ts";
+import { remembered } from "./remembered.ts";
 import { isTextual } from "./well-known.ts";
 
 export interface QueryParameter {

@@ -11,8 +11,9 @@ import {
 } from "@bufbuild/protobuf";
 import { FieldMaskSchema, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { assignAt, type FieldPath, heldBy, heldIn, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
-import { byName, remembered } from "../contract/fields.ts";
+import { byName } from "../contract/fields.ts";
 import { type Body, isMerged, type Operation, patchedField, takesBytes } from "../contract/operation.ts";
+import { remembered } from "../contract/remembered.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";
 import { SchemaError } from "../errors/violations.ts";
 import { type Assign, assigner, isUsed, membersReader, messageReader } from "./decode.ts";

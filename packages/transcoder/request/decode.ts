@@ -2,7 +2,8 @@
 import { create, type DescField, type DescMessage, type Message, setExtension } from "@bufbuild/protobuf";
 import { AnySchema, isWrapperDesc, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Codec, isOfItems, MOST_NESTED, NULL_VALUE } from "../contract/codec.ts";
-import { byName, headerOf, isClearable, isOutputOnly, remembered } from "../contract/fields.ts";
+import { byName, headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
+import { remembered } from "../contract/remembered.ts";
 import { hasTextForm, isDynamic, isUnwrapped, messageFromText } from "../contract/well-known.ts";
 import { excerpt } from "../errors/http-error.ts";
 import { givenAs, SchemaError, tooDeep, under } from "../errors/violations.ts";

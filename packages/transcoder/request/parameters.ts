@@ -2,9 +2,10 @@
 import { type DescField, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import { assignAt, heldIn, holderOf, jsonPath, keptOut, lastOf } from "../contract/field-path.ts";
-import { isClamped, remembered } from "../contract/fields.ts";
+import { isClamped } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { parameterFinder, type QueryParameter } from "../contract/query-parameters.ts";
+import { remembered } from "../contract/remembered.ts";
 import { decoded, isRest } from "../contract/template.ts";
 import { excerpt, fieldError, HttpError } from "../errors/http-error.ts";
 import { givenAs, SchemaError } from "../errors/violations.ts";

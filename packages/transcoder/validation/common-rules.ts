@@ -32,7 +32,7 @@ import {
   StringRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { RE2JS } from "@bufbuild/re2";
-import { remembered } from "../contract/fields.ts";
+import { remembered } from "../contract/remembered.ts";
 import { filesBelow } from "../descriptors.ts";
 import type { Violation } from "./violation.ts";
 

@@ -1,7 +1,8 @@
 /** The mask of an update (AIP-134): which broken rules it leaves aside, and what is wrong with it itself. */
 import { type DescField, type DescMessage, isFieldSet, type Message } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { isClearable, isOutputOnly, isUpdateMask, remembered } from "../contract/fields.ts";
+import { isClearable, isOutputOnly, isUpdateMask } from "../contract/fields.ts";
+import { remembered } from "../contract/remembered.ts";
 import type { Violation } from "./violation.ts";
 
 /** Most paths of a google.protobuf.FieldMask, whose own fields can't carry rules. */

@@ -3,7 +3,7 @@ import { createRegistry, type DescFile, type DescMessage, getOption, type Messag
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { RE2JS } from "@bufbuild/re2";
-import { remembered } from "../contract/fields.ts";
+import { remembered } from "../contract/remembered.ts";
 import { filesBelow } from "../descriptors.ts";
 
 /**

@@ -6,7 +6,7 @@ import { pathToString } from "@bufbuild/protobuf/reflect";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { heldIn } from "../contract/field-path.ts";
-import { remembered } from "../contract/fields.ts";
+import { remembered } from "../contract/remembered.ts";
 import { commonCheck, LEGACY_REQUIRED } from "./common-rules.ts";
 import { MAX_PATHS, maskedIn, masksOut, maskViolations } from "./mask.ts";
 import type { Violation } from "./violation.ts";
