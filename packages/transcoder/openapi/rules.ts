@@ -1,5 +1,12 @@
 /** From the rules of buf.validate to keywords of JSON Schema. What has no keyword is left to the description. */
-import { createRegistry, type DescExtension, type DescFile, type DescMessage, getOption } from "@bufbuild/protobuf";
+import {
+  createRegistry,
+  type DescExtension,
+  type DescFile,
+  type DescMessage,
+  getOption,
+  type Message,
+} from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import {
   type FieldRules,
@@ -54,7 +61,7 @@ export function ruleKeywords(
   if (ignore !== Ignore.UNSPECIFIED) return {};
   const expressions = [...cel.map(({ expression }) => expression), ...celExpression];
   if (type.case === undefined) return patternKeywords(expressions.flatMap(matchIn));
-  const rules = reflect(ruleTypes.getMessage(type.value.$typeName) as DescMessage, type.value);
+  const rules = reflect(descOf(type.value), type.value);
   const set = SHOWN_OTHERWISE.includes(type.case) ? [] : rules.fields.filter((f) => rules.isSet(f));
   const given = areCrossed(rules) ? set.filter(({ name }) => !LIMITS.includes(name)) : set;
   const own = given.map((field): JsonObject => {
@@ -87,6 +94,13 @@ function areCrossed(rules: ReflectMessage): boolean {
 const SHOWN_OTHERWISE: readonly string[] = ["enum", "timestamp", "bytes"];
 
 const ruleTypes = createRegistry(file_buf_validate_validate);
+
+/** @throws Error for rules of a type that this version of buf.validate does not have */
+function descOf({ $typeName }: Message): DescMessage {
+  const desc = ruleTypes.getMessage($typeName);
+  if (!desc) throw new Error(`${$typeName} is unknown`);
+  return desc;
+}
 
 const plain = (value: unknown): unknown =>
   typeof value === "object" && value !== null && Symbol.iterator in value ? [...(value as Iterable<unknown>)] : value;

@@ -1,10 +1,13 @@
 /** How a document tells of streams. OpenAPI 3.1 has no word for their items; 3.2 has `itemSchema`. */
 import type { Stream } from "../contract/stream.ts";
-import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
+import { EVENTS_TYPE, JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
+import { eventFormats, messageFormats, type StreamFormat } from "../response/events.ts";
 import type { JsonObject } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 
-const EVENTS_TYPE = "text/event-stream";
+/** What a document tells of each format that answers have, in their order: the first is taken where Accept has no preference. */
+const contentsOf = (formats: readonly StreamFormat<never>[], told: Readonly<Record<string, JsonObject>>): JsonObject =>
+  Object.fromEntries(formats.map(({ type }) => [type, told[type]]));
 
 const itemsOf = (description: string, item: JsonObject): JsonObject => ({
   schema: { type: "string", description },
@@ -33,7 +36,7 @@ export function eventContent({ id, data }: Stream, schemas: Schemas, error: Json
       data: dataSchema,
     },
   });
-  return {
+  return contentsOf(eventFormats, {
     [EVENTS_TYPE]: itemsOf(
       "Server-Sent Events (WHATWG HTML, 9.2): blocks of the lines `id`, `event` and `data`, of which each is one line at " +
         "most. `data` is JSON; `x-itemSchema` is `itemSchema` of OpenAPI 3.2. Comments show that the connection lives; a " +
@@ -45,7 +48,7 @@ export function eventContent({ id, data }: Stream, schemas: Schemas, error: Json
         "lives. Once there is an `id`, each line has the last one.",
       item(value),
     ),
-  };
+  });
 }
 
 /** The parameter by which a reader comes back, as the field that it fills describes it. */
@@ -61,26 +64,27 @@ const arrayOf = (description: string, items: JsonObject): JsonObject => ({
 });
 
 /** The content of an answer that streams messages, by media type. `error` is the schema of what ends it, where that is known. */
-export const messageContent = (message: JsonObject, error: JsonObject = {}): JsonObject => ({
-  [LINES_TYPE]: itemsOf(
-    "Lines of JSON. Each is a message; when the stream fails, the last one is an object with the member `error`, and " +
-      "the connection does not end in good order. `x-itemSchema` is `itemSchema` of OpenAPI 3.2.",
-    { anyOf: [message, { type: "object", properties: { error }, required: ["error"] }] },
-  ),
-  [EVENTS_TYPE]: itemsOf(
-    "Server-Sent Events (WHATWG HTML, 9.2). The `data` of each is a message in one line; when the stream fails, the " +
-      "last one is called `error`, and the connection does not end in good order.",
-    {
-      type: "object",
-      properties: {
-        event: { type: "string", const: "error", description: "Absent but on an error, which ends the stream." },
-        data: jsonData({ anyOf: [message, error] }),
+export const messageContent = (message: JsonObject, error: JsonObject = {}): JsonObject =>
+  contentsOf(messageFormats, {
+    [LINES_TYPE]: itemsOf(
+      "Lines of JSON. Each is a message; when the stream fails, the last one is an object with the member `error`, and " +
+        "the connection does not end in good order. `x-itemSchema` is `itemSchema` of OpenAPI 3.2.",
+      { anyOf: [message, { type: "object", properties: { error }, required: ["error"] }] },
+    ),
+    [EVENTS_TYPE]: itemsOf(
+      "Server-Sent Events (WHATWG HTML, 9.2). The `data` of each is a message in one line; when the stream fails, the " +
+        "last one is called `error`, and the connection does not end in good order.",
+      {
+        type: "object",
+        properties: {
+          event: { type: "string", const: "error", description: "Absent but on an error, which ends the stream." },
+          data: jsonData({ anyOf: [message, error] }),
+        },
+        required: ["data"],
       },
-      required: ["data"],
-    },
-  ),
-  [JSON_TYPE]: arrayOf("All messages. When the stream fails, the array does not end.", message),
-});
+    ),
+    [JSON_TYPE]: arrayOf("All messages. When the stream fails, the array does not end.", message),
+  });
 
 /** The content of a body that is a stream of such messages, by media type. */
 export const requestContent = (message: JsonObject): JsonObject => ({

@@ -9,6 +9,7 @@ export const JSON_TYPE = "application/json";
 /** With the charset that Fastify would add. */
 export const JSON_UTF8 = `${JSON_TYPE}; charset=utf-8`;
 export const LINES_TYPE = "application/x-ndjson";
+export const EVENTS_TYPE = "text/event-stream";
 export const PROBLEM_TYPE = "application/problem+json";
 const MERGE_PATCH_TYPE = "application/merge-patch+json";
 export const ACCEPT_PATCH = { "accept-patch": `${MERGE_PATCH_TYPE}, ${JSON_TYPE}` };

@@ -2,7 +2,7 @@
 import { isFieldSet, type Message } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";
 import type { EventData, Stream } from "../contract/stream.ts";
-import { JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
+import { EVENTS_TYPE, JSON_TYPE, LINES_TYPE } from "../policy/media.ts";
 import { contentOf, fieldWriter, messageWriter } from "./encode.ts";
 import type { TellUnknown } from "./scalars.ts";
 
@@ -23,8 +23,6 @@ export interface StreamFormat<M> {
   /** Events go on behind the one with this id, which is empty if they begin now. */
   readonly open: (lastId: string) => StreamWriter<M>;
 }
-
-const EVENTS_TYPE = "text/event-stream";
 
 /** JSON text has line breaks only between its parts, and ours has none. Some readers also take these for such. */
 const oneLine = (json: string): string =>
