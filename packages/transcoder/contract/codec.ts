@@ -1,6 +1,7 @@
 /**
- * The two ways in which values are written as JSON, and all that differs between them: names of enum values are short and in lower
- * case (PET_STATUS_AVAILABLE is "available"), or as in the contract.
+ * The two ways in which values are written as JSON, and all that differs between them, such as names of enum values: short and in
+ * lower case (PET_STATUS_AVAILABLE is "available"), or as in the contract. And what readers and writers of both have in common:
+ * how deep messages may nest, and the files of well-known types.
  */
 import { createRegistry, type DescEnum, type DescField, type Registry } from "@bufbuild/protobuf";
 import {

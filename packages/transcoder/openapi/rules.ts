@@ -1,4 +1,7 @@
-/** From the rules of buf.validate to keywords of JSON Schema. What has no keyword is left to the description. */
+/**
+ * From the rules of buf.validate to keywords of JSON Schema, and from patterns of RE2 to those of ECMA-262. What has no keyword or
+ * pattern is left to the description.
+ */
 import {
   createRegistry,
   type DescExtension,

@@ -1,4 +1,7 @@
-/** Conditional reads (RFC 9110, 13). Conditions on writes are judged where the write is made, which alone can do it safely. */
+/**
+ * Conditional reads (RFC 9110, 13): how the lists of tags are parsed and judged, and what to do about weak tags, which writes say
+ * too. Conditions on writes are judged where the write is made, which alone can do it safely.
+ */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Operation } from "../contract/operation.ts";
 import { fieldError, HttpError } from "../errors/http-error.ts";

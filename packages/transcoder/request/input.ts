@@ -1,4 +1,7 @@
-/** From an HTTP request to the request message of its RPC, and what else its headers ask for: strictness, and an end in time. */
+/**
+ * From an HTTP request to the request message of its RPC, valid by its rules. And what else its headers ask for: strictness
+ * (Prefer), the place where a stream goes on (Last-Event-ID), and an end in time (X-Server-Timeout, Grpc-Timeout).
+ */
 import type { IncomingHttpHeaders } from "node:http";
 import { create, type Message } from "@bufbuild/protobuf";
 import type { Codec } from "../contract/codec.ts";

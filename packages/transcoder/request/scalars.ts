@@ -1,4 +1,7 @@
-/** Scalar values of protobuf from JSON values and from text, without any coercion. */
+/**
+ * Scalars and enums from JSON values and from text, without any coercion; and the readers of fields that a text can tell, which
+ * are well-known types too.
+ */
 import { create, type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import type { FieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";

@@ -1,4 +1,4 @@
-/** Floating-point numbers as JSON. */
+/** How scalars.ts writes floating-point numbers: as short as the type allows, and read again as what they were. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { doubleText, floatText } from "./scalars.ts";

@@ -1,4 +1,4 @@
-/** Refusals before Fastify: the same answers as from `authorize`, for the same requests. */
+/** `refuseEarly` of error-answers.ts, before Fastify: the same answers as from `authorize`, for the same requests. */
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";

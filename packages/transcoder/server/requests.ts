@@ -1,4 +1,7 @@
-/** The messages of a request: one, or as many as its body brings while it arrives. */
+/**
+ * The messages of a request: one, or as many as its body brings while it arrives. Each is read as that of a unary call is, by
+ * `messageReader` of unary.ts: it stands there so that a unary call is read in one file.
+ */
 import { addAbortSignal, PassThrough, type Readable } from "node:stream";
 import { create, type Message } from "@bufbuild/protobuf";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";

@@ -1,4 +1,7 @@
-/** Brings requests to operations: by one wildcard route of Fastify's, which takes a request only if the router finds its operation. */
+/**
+ * Brings requests to operations: by one wildcard route of Fastify's, which takes a request only if the router finds its
+ * operation. Gives each operation its handler, and to all of them how the address of a created record is told.
+ */
 import type { IncomingMessage } from "node:http";
 import type { Transport } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

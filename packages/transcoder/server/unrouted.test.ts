@@ -1,4 +1,4 @@
-/** Operations that routes of the host's keep all requests from. */
+/** What unrouted.ts reports: operations that routes of the host's keep all requests from. */
 import { createRouterTransport } from "@connectrpc/connect";
 import { type FastifyInstance, fastify } from "fastify";
 import { afterEach, expect, test } from "vitest";
