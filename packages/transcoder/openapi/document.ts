@@ -115,7 +115,10 @@ export function openApiDocument(given: Sources, about: About): JsonObject {
         schemas: { ...schemas.components(), ...bodies.schemas },
         responses: failureResponses(described, common),
         parameters,
-        examples: failureExamples(described, bodies),
+        examples: failureExamples(
+          described.flatMap(({ failures }) => failures),
+          bodies,
+        ),
         headers: { ...headers, ...ownHeaders(operations, schemas, headers) },
         securitySchemes: sources.security,
       },

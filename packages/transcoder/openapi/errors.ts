@@ -7,7 +7,6 @@ import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import type { Sources } from "./document.ts";
 import { type JsonObject, refer } from "./json.ts";
-import type { Described } from "./operations.ts";
 
 /** What a document tells of errors. */
 export type Errors = ReturnType<typeof errorsOf>;
@@ -106,8 +105,8 @@ export function errorBodies({ form, reasons }: Errors): ErrorBodies {
 }
 
 /** The examples that the responses refer to. */
-export function failureExamples(operations: readonly Described[], { exampleOf }: ErrorBodies): JsonObject {
-  const reasons = operations.flatMap(({ failures }) => failures.flatMap((failure) => failure.reasons));
+export function failureExamples(failures: readonly Failure[], { exampleOf }: ErrorBodies): JsonObject {
+  const reasons = failures.flatMap((failure) => failure.reasons);
   return Object.fromEntries(exampleOf ? reasons.map((reason) => [reason.code, { value: exampleOf(reason) }]) : []);
 }
 

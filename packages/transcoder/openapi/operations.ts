@@ -11,18 +11,15 @@ import { operation as operationOption } from "../gen/transcoder/v1/annotations_p
 import { effectiveDates } from "../policy/deprecation.ts";
 import { JSON_TYPE } from "../policy/media.ts";
 import type { Sources, Told } from "./document.ts";
-import type { Failure } from "./errors.ts";
 import { BYTES, type Json, type JsonObject, line, prose } from "./json.ts";
 import { hasPlace, pathVariables } from "./paths.ts";
-import { type Common, responsesOf } from "./responses.ts";
+import { type Common, type Failing, responsesOf } from "./responses.ts";
 import type { Schemas } from "./schemas.ts";
 import { requestContent } from "./streams.ts";
 
 /** An operation with what was made of it. */
-export interface Described {
-  readonly operation: Operation;
+export interface Described extends Failing {
   readonly parameters: readonly JsonObject[];
-  readonly failures: readonly Failure[];
 }
 
 export function describe(one: Described, sources: Told, schemas: Schemas, common: Common): JsonObject {

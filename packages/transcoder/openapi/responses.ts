@@ -7,7 +7,6 @@ import { REQUEST_ID_PATTERN } from "../request/request-id.ts";
 import { mayBeNull } from "../response/encode.ts";
 import { type ErrorBodies, EXAMPLE_ID, type Failure } from "./errors.ts";
 import { BYTES, type JsonObject, refer } from "./json.ts";
-import type { Described } from "./operations.ts";
 import type { Schemas } from "./schemas.ts";
 import { eventContent, messageContent } from "./streams.ts";
 import { nullable } from "./values.ts";
@@ -17,6 +16,12 @@ const headers = (...names: string[]): JsonObject =>
 
 /** Those that the transcoder itself sets on every answer. */
 export const ALWAYS = ["X-Request-Id", "API-Version", "X-Content-Type-Options", "Cache-Control", "Vary"];
+
+/** An operation with the errors that it can answer with. */
+export interface Failing {
+  readonly operation: Operation;
+  readonly failures: readonly Failure[];
+}
 
 /** What holds for all responses. */
 export interface Common {
@@ -133,7 +138,7 @@ function additionsOf(operation: Operation, status: number): { headers: string[];
 }
 
 /** The responses that `responsesOf` refers to. */
-export const failureResponses = (operations: readonly Described[], common: Common): JsonObject =>
+export const failureResponses = (operations: readonly Failing[], common: Common): JsonObject =>
   Object.fromEntries(
     operations
       .flatMap(({ operation, failures }) =>
