@@ -117,11 +117,12 @@ export async function registerOperations(
   const { verbs } = router;
   const operations = services.flatMap((service) => service.operations);
   app.removeAllContentTypeParsers();
-  const inTime = arrivalTimer(limits, clock, operations.some(streamsRequests));
+  const streaming = new Set(operations.filter(streamsRequests));
+  const inTime = arrivalTimer(limits, clock, streaming.size > 0);
   const read = bodyReader(limits, inTime);
   app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) =>
     // A stream is read by who serves it.
-    request.operation && streamsRequests(request.operation) ? Promise.resolve() : read(request, payload),
+    request.operation && streaming.has(request.operation) ? Promise.resolve() : read(request, payload),
   );
   await prepareValidation(operations.map(({ method }) => method.input));
   const addressOf = recordAddress(operations, options);
