@@ -79,26 +79,42 @@ test("the petstore in one process keeps compiled code for its next start, too", 
   expect(builtins).toMatch(/^\["[^"]+\/compile\//);
 });
 
+const DRIVER_PARTS = /node_modules\/(@mongodb-js\/saslprep|whatwg-url|tr46)\//;
+
 test("a service on MongoDB loads no parts of its driver that few need", { timeout: 120_000 }, async () => {
   const nowhere = { MONGODB_URI: "mongodb://127.0.0.1:1/?replicaSet=rs0" };
   const { files } = await loadedBy(["services/main.ts", "pet"], "waiting", nowhere);
   expect(files.some((url) => url.includes("/node_modules/mongodb/lib/"))).toBe(true);
-  expect(files.filter((url) => /node_modules\/(@mongodb-js\/saslprep|whatwg-url|tr46)\//.test(url))).toEqual([]);
+  expect(files.filter((url) => DRIVER_PARTS.test(url))).toEqual([]);
 });
 
-test("the launcher loads nothing that serves or logs before it starts the processes", { timeout: 60_000 }, async () => {
+/** The files that are loaded by a program which imports this one and ends. */
+async function loadedByImport(file: string): Promise<string[]> {
   const dir = await mkdtemp(join(tmpdir(), "loaded-"));
-  const script = `await import("./launcher/launch.ts"); process.exit();`;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
-    cwd: join(import.meta.dirname, "../.."),
-    env: { NODE_V8_COVERAGE: dir },
-    stdio: "inherit",
-  });
+  const child = spawn(
+    process.execPath,
+    ["--input-type=module", "--eval", `await import("./${file}"); process.exit();`],
+    { cwd: join(import.meta.dirname, "../.."), env: { NODE_V8_COVERAGE: dir }, stdio: "inherit" },
+  );
   await once(child, "close");
   const [report = ""] = await readdir(dir);
   const coverage = JSON.parse(await readFile(join(dir, report), "utf8"));
   await rm(dir, { recursive: true });
-  const files = (coverage.result as { url: string }[]).map(({ url }) => url);
+  return (coverage.result as { url: string }[]).map(({ url }) => url);
+}
+
+test.each(["mongo", "databases", "inspection"])(
+  "the store's mongo/%s.ts by itself loads no parts of the driver that few need",
+  { timeout: 60_000 },
+  async (name) => {
+    const files = await loadedByImport(`packages/store/mongo/${name}.ts`);
+    expect(files.some((url) => url.includes("/node_modules/mongodb/lib/"))).toBe(true);
+    expect(files.filter((url) => DRIVER_PARTS.test(url))).toEqual([]);
+  },
+);
+
+test("the launcher loads nothing that serves or logs before it starts the processes", { timeout: 60_000 }, async () => {
+  const files = await loadedByImport("launcher/launch.ts");
   expect(files.some((url) => url.endsWith("/launcher/supervisor.ts"))).toBe(true);
   expect(files.filter((url) => url.includes("/node_modules/"))).toEqual([]);
 });

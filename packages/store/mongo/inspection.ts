@@ -1,5 +1,6 @@
 /** Looking at the database of one service, whoever works with it, and at the server that has it. */
 import { isDeepStrictEqual } from "node:util";
+import "./driver-on-demand.ts";
 import { type Db, type Document, type IndexDescription, type MongoClient, MongoServerError } from "mongodb";
 import type { EngineContext } from "../open.ts";
 import type { Problem, StoreAtRest } from "../rows.ts";
@@ -8,7 +9,6 @@ import { byMajority, databaseName, formatProblem } from "./database.ts";
 import { indexDescriptions } from "./lists.ts";
 import { readStored } from "./operation-log.ts";
 import { rowOf, rowsIn } from "./rows.ts";
-import "./driver-on-demand.ts";
 
 const NAMESPACE_NOT_FOUND = 26;
 /** The server sorts and reads a page in that time however busy it is. */
