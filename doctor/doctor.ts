@@ -7,8 +7,8 @@ import type { OnProgress } from "../processes/progress.ts";
 import type { DoctorConfig } from "./config.ts";
 import { CannotLook, type Finding, nameOf } from "./findings.ts";
 import { type AllInspected, look, lookTwice, schemasOf } from "./look.ts";
-import { openForChange, openMending, openServices, type Stores } from "./mending.ts";
-import { isInUse, type OpenStores, openStores } from "./stores.ts";
+import { openMending, openServices, type Stores } from "./mending.ts";
+import { isInUse, type OpenStores, openForChange, openStores } from "./stores.ts";
 import { surroundings } from "./surroundings.ts";
 
 export interface DoctorOptions {

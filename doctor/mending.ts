@@ -7,10 +7,8 @@ import { inProcessTransport } from "@petstore/rpc/in-process/transport";
 import { createDispatcher, type Dispatcher } from "@petstore/rpc/server/dispatcher";
 import type { realTime } from "@petstore/runtime/clock";
 import type { Logger } from "@petstore/runtime/log";
-import { openStore } from "@petstore/store/open";
 import type { Collection, Store } from "@petstore/store/port";
 import { errors } from "#errors";
-import manifest from "../package.json" with { type: "json" };
 import { type ServiceName, serviceNames } from "../processes/names.ts";
 import { CATEGORIES, isTombstone as isDeletedCategory, nameOf as nameOfCategory } from "../services/category/model.ts";
 import { createService } from "../services/create.ts";
@@ -20,30 +18,12 @@ import { isTombstone as isEndedOrder, ORDERS } from "../services/order/model.ts"
 import { DELETION_GUARDS, isTombstone as isEndedPet, nameOf, PETS } from "../services/pet/model.ts";
 import { createExpiry, withExpiry } from "../services/records/expiry.ts";
 import { withFoldedName } from "../services/records/folded-names.ts";
-import { withFormats } from "../services/records/format-marks.ts";
 import { KEYS, type KeyDoc } from "../services/records/key-transitions.ts";
 import type { Deps, Worker } from "../services/records/module.ts";
 import { RETENTION } from "../services/records/retention.ts";
-import type { DoctorConfig } from "./config.ts";
 
 export type Stores = Readonly<Record<ServiceName, Store>>;
 export type Mending = Awaited<ReturnType<typeof openMending>>;
-
-/** Opens the store of a service that nobody else has open, or that is in MongoDB, until the stack is disposed. */
-export async function openForChange(
-  service: ServiceName,
-  config: DoctorConfig,
-  time: typeof realTime,
-  log: Logger,
-  stack: AsyncDisposableStack,
-) {
-  const onFatal = (error: unknown) => {
-    throw error;
-  };
-  const store = await openStore({ ...config, service }, { ...time, log, onFatal });
-  stack.defer(() => store.close());
-  return withFormats(store, { service, version: manifest.version, ...time });
-}
 
 export async function openMending(stores: Stores, clock: () => number) {
   const { pet, category, order, inventory } = stores;

@@ -1,18 +1,20 @@
-/** Opens the four stores for a look: at rest, in MongoDB, or through the admin ports of a petstore that has its files open. */
-
+/** Opens the four stores, each for a change or all for a look: at rest, in MongoDB, or through the admin ports of a petstore that has its files open. */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { realTime } from "@petstore/runtime/clock";
+import type { Logger } from "@petstore/runtime/log";
 import { takeDirectory } from "@petstore/store/directory";
-import { openInspection } from "@petstore/store/open";
+import { openInspection, openStore } from "@petstore/store/open";
 import { Corrupt, NotWritable, StoreLocked, UnusableServer } from "@petstore/store/port";
 import { type Inspection, type Problem, readRow, type StoreAtRest } from "@petstore/store/rows";
+import manifest from "../package.json" with { type: "json" };
 import { adminUrlOf, type ServiceName, serviceNames } from "../processes/names.ts";
 import type { OnProgress } from "../processes/progress.ts";
 import { openProof, type Proof } from "../services/proof.ts";
+import { withFormats } from "../services/records/format-marks.ts";
 import type { Question, ShownRow } from "../services/stored.ts";
 import type { DoctorConfig } from "./config.ts";
 import { around, byItself, CannotLook, type Finding, finding } from "./findings.ts";
@@ -149,7 +151,8 @@ async function fetched(url: string, signal: AbortSignal) {
 }
 
 /**
- * The store of a service that runs on the embedded engine, seen through its admin port. `urls` are the admin ports where it may be: its own, or that of a petstore in one process.
+ * The store of a service that runs on the embedded engine, seen through its admin port. `urls` are the admin ports where it
+ * may be: its own, or that of a petstore in one process.
  */
 export async function inspectLive(
   service: ServiceName,
@@ -201,3 +204,19 @@ export const inPieces =
     for (let i = 0; i < ids.length; i += size) found.push(...(await many(collection, ids.slice(i, i + size))));
     return found;
   };
+
+/** Opens the store of a service that nobody else has open, or that is in MongoDB, until the stack is disposed. */
+export async function openForChange(
+  service: ServiceName,
+  config: DoctorConfig,
+  time: typeof realTime,
+  log: Logger,
+  stack: AsyncDisposableStack,
+) {
+  const onFatal = (error: unknown) => {
+    throw error;
+  };
+  const store = await openStore({ ...config, service }, { ...time, log, onFatal });
+  stack.defer(() => store.close());
+  return withFormats(store, { service, version: manifest.version, ...time });
+}

@@ -1,5 +1,4 @@
 /** Who calls whom, and creating a service by its name. Only the one that is asked for is loaded. */
-
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { CategoryInternalService } from "#proto/petstore/internal/v1/category_internal_service_pb.ts";

@@ -1,6 +1,6 @@
 /**
- * The store as a service has it: it records how long its operations take, and what of it can't be read. Operations of a recorded trace are spans,
- * and each record keeps the trace of the write that made its present revision: so that its event, and whoever finishes what it
+ * The store as a service has it: it records how long its operations take, and what of it can't be read. Operations of a
+ * recorded trace are spans, and each record keeps the trace of the write that made its present revision: so that its event, and whoever finishes what it
  * has left unfinished, can name that trace.
  */
 

@@ -1,5 +1,4 @@
-/** Puts one service together: store, peers, handlers, server, workers. */
-
+/** Puts one service together: store, peers, handlers, server, workers; and all four with the ways between them in memory. */
 import { pipeline } from "@petstore/rpc/client/layers";
 import { callerAddress } from "@petstore/rpc/http/hosts";
 import { defaultLimits } from "@petstore/rpc/http/limits";

@@ -1,4 +1,4 @@
-/** The one place that chooses an engine. Each is loaded only when it is used. */
+/** The one place that chooses an engine, and what each engine is given. Engines are loaded only when they are used. */
 import { resolve } from "node:path";
 import type { MongoOptions } from "./mongo/mongo.ts";
 import type { Store } from "./port.ts";

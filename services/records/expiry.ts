@@ -72,8 +72,14 @@ export function withExpiry<T extends ExpiringDoc, I extends Indexes<T>, V>(
   isTombstone: (doc: Draft<T>) => boolean,
   expiry: Expiry,
 ): Collection<T, I, V> {
-  const endOf = (doc: Draft<T>) => ({ endedOn: isTombstone(doc) ? expiry.period() : undefined });
-  return { ...collection, update: (id, decide, options) => collection.update(id, storedWith(decide, endOf), options) };
+  return {
+    ...collection,
+    update(id, decide, options) {
+      const period = expiry.period();
+      const endOf = (doc: Draft<T>) => ({ endedOn: isTombstone(doc) ? period : undefined });
+      return collection.update(id, storedWith(decide, endOf), options);
+    },
+  };
 }
 
 /** A worker that removes what has expired, until nothing is left. */

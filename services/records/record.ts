@@ -143,8 +143,8 @@ type Conversions<M, F> = {
 
 /**
  * Declares the members of a record that clients set, once. From this list follow the record's stored fields, their conversions,
- * the fingerprint of a create and the changes of an update. The compiler requires a schema for each member of the message, and a conversion where the message
- * has another type. Fingerprints depend on the order of the members: a new one comes last.
+ * the fingerprint of a create and the changes of an update. The compiler requires a schema for each member of the message, and
+ * a conversion where the message has another type. Fingerprints depend on the order of the members: a new one comes last.
  */
 export function members<D extends DescMessage, const F extends EachOf<MessageShape<D>>>(
   desc: D,

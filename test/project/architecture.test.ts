@@ -156,7 +156,6 @@ describe("storage", () => {
     const found = offenders(/^(?!packages\/store\/)/, (name) => inside.test(name));
     expect(found.toSorted()).toEqual([
       "doctor/look.ts -> packages/store/rows.ts",
-      "doctor/mending.ts -> packages/store/open.ts",
       "doctor/reading.ts -> packages/store/rows.ts",
       "doctor/stores.ts -> packages/store/directory.ts",
       "doctor/stores.ts -> packages/store/open.ts",

@@ -84,10 +84,8 @@ export function peek(bytes: Uint8Array): Fields {
 
 /**
  * Reads the part of BSON (https://bsonspec.org/spec.html) that this store writes, in half the time that the library takes.
- * Everything else, and malformed bytes, are left to the library.
+ * Everything else, and malformed bytes, are left to the library: undefined. Else the result is the library's.
  */
-
-/** The same result as the library's. Undefined for bytes that are left to the library. */
 export function readBson(bytes: Uint8Array): Fields | undefined {
   try {
     const reader = new Reader(bytes);

@@ -1,5 +1,5 @@
 /**
- * What all engines do before a call: admission control limits the calls that wait for the store. Beyond the limits a call is
+ * What all engines do before a call, and when collections are opened: admission control limits the calls that wait for the store. Beyond the limits a call is
  * refused at once and certainly without effect.
  *
  * A call that has begun to change something is not refused any more, because its caller would take that for "nothing was

@@ -136,6 +136,7 @@ export function createSequences(
       atHand.drop(above);
       const number = atHand.isOld(clock()) ? undefined : atHand.give();
       if (number !== undefined) {
+        // Nobody waits for this one, and nothing answers it.
         if (atHand.count < sequence.ahead) void enter(sequence, {});
         return number;
       }

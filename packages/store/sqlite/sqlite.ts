@@ -168,7 +168,8 @@ const LOOK_MS = 500;
 
 /**
  * Whether the files of an open store are still where its next start will look for them: files that were removed can still be
- * written, and what is written is lost when they are closed. `lost` is told the first path that leads elsewhere, by a check or by a look from time to time, and throws.
+ * written, and what is written is lost when they are closed. `lost` is told the first path that leads elsewhere, by a check or
+ * by a look from time to time, and throws.
  */
 function watchPlace(paths: readonly string[], lost: (path: string) => never) {
   const files = paths.map((path) => ({ path, opened: look(path) }));

@@ -172,7 +172,10 @@ function bind(value: unknown): null | number | string | Uint8Array {
   return typeof value === "boolean" ? Uint8Array.of(Number(value)) : (value as number | string);
 }
 
-/** The table of a collection's changes, to which each is appended in the transaction that makes it. No collection can have this name. */
+/**
+ * The table of a collection's changes, to which each is appended in the transaction that makes it. No collection can have this
+ * name.
+ */
 const logOf = (collection: string) => `"${collection}$changes"`;
 
 /** Makes the table, or drops it if the schema shows nothing: without new changes it would have gaps later. */
