@@ -1,4 +1,4 @@
-/** What handlers throw, the reasons that callers get (google.rpc.ErrorInfo, AIP-193), and how the one becomes the other. */
+/** The reasons that callers get (google.rpc.ErrorInfo, AIP-193), and how what handlers throw becomes an error with one. */
 import { create, type DescEnum, type DescEnumValue } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { type Any, AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
@@ -8,29 +8,7 @@ import { codeNamed } from "connect-transcoder/errors";
 import { excerpt, firstOf, joinFirst, MAX_ERROR_BYTES } from "connect-transcoder/excerpt";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import { type Violation, violationsToProto } from "connect-transcoder/validation";
-
-/** The error that a handler throws to tell its caller why a call failed. It knows nothing of transports. */
-export class DomainError<R extends string = string> extends Error {
-  override readonly name = "DomainError";
-  /** A reason of the catalogue that the dispatcher was given. */
-  readonly reason: R;
-  /** The invalid field of the request, in dotted proto names ("book.shelf_id"). */
-  readonly path: string | undefined;
-  /** Machine-readable facts, sent with the reason (ErrorInfo.metadata). */
-  readonly metadata: Record<string, string> | undefined;
-
-  /** `message` is public: what was wrong and what to do, without a stack, a driver's text or a path of the machine. */
-  constructor(
-    reason: R,
-    message: string,
-    { cause, path, metadata }: { path?: string; cause?: unknown; metadata?: Record<string, string> } = {},
-  ) {
-    super(message, { cause });
-    this.reason = reason;
-    this.path = path;
-    this.metadata = metadata;
-  }
-}
+import { DomainError } from "./domain-error.ts";
 
 /** Reasons that this package itself uses. */
 const ownReasons = [

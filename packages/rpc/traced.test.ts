@@ -11,7 +11,7 @@ import { recordedTracing } from "../trace/fixtures/recorded.ts";
 import { callHeaders } from "./call.ts";
 import { pipeline } from "./client/layers.ts";
 import { createServiceTransport } from "./client/pipeline.ts";
-import { DomainError } from "./errors.ts";
+import { DomainError } from "./domain-error.ts";
 import { callerAddress } from "./http/hosts.ts";
 import { inProcessTransport } from "./in-process/transport.ts";
 import { createDispatcher } from "./server/dispatcher.ts";

@@ -1,6 +1,5 @@
 /** Refusals of a service: errors that are meant for the caller, and the conditions of a write. */
-
-import * as rpc from "@petstore/rpc/errors";
+import * as rpc from "@petstore/rpc/domain-error";
 import { weakTagAdvice } from "connect-transcoder/http";
 import type { Reason } from "#errors";
 import { toEtag } from "./record.ts";

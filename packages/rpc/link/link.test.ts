@@ -4,7 +4,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { reasonOf } from "../../../processes/errors.ts";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError } from "../domain-error.ts";
 import { ask, askAll, failures, openTo, startLinked, startService, watchRequests } from "../fixtures/linked.ts";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";
 import { implement } from "../server/handlers.ts";

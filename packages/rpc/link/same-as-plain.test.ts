@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { CategoryService } from "../../../proto/gen/petstore/category/v1/category_service_pb.ts";
 import { OrderService } from "../../../proto/gen/petstore/order/v1/order_service_pb.ts";
 import type { Call } from "../call.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError } from "../domain-error.ts";
 import { hello, METHOD, openTo, secret, startService } from "../fixtures/linked.ts";
 import { LinkService } from "../gen/link/internal/v1/link_service_pb.ts";
 import { inProcessTransport } from "../in-process/transport.ts";

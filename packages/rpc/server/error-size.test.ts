@@ -16,7 +16,7 @@ import {
   PetService,
   UpdatePetRequestSchema,
 } from "../../../proto/gen/petstore/pet/v1/pet_service_pb.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError } from "../domain-error.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { type Handlers, implement } from "./handlers.ts";

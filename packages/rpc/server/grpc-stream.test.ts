@@ -11,7 +11,8 @@ import { Code, ConnectError, createConnectRouter, createContextValues } from "@c
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { errors } from "../../../processes/errors.ts";
-import { DomainError, NOT_BEGUN, outOfTime } from "../errors.ts";
+import { DomainError } from "../domain-error.ts";
+import { NOT_BEGUN, outOfTime } from "../errors.ts";
 import { envelope } from "../fixtures/envelope.ts";
 import { startTicker, TickerService, WATCH_PATH, type Watch } from "../fixtures/ticker.ts";
 import { MAX_MESSAGE_BYTES } from "../http/limits.ts";

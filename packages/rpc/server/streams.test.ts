@@ -8,7 +8,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { errors, reasonOf } from "../../../processes/errors.ts";
 import { SECRET_HEADER } from "../call.ts";
-import { DomainError } from "../errors.ts";
+import { DomainError } from "../domain-error.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { createDispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { type Handlers, type Implementation, implement, type StreamingCall } from "./handlers.ts";
