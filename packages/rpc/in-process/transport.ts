@@ -16,7 +16,7 @@ import { onAbort } from "../server/until.ts";
 export const inProcessTransport = (dispatcherOf: () => Dispatcher): Transport => ({
   async unary(method, signal, timeoutMs, init, input) {
     if (signal?.aborted) throw givenUp(signal);
-    const incoming = { headers: new Headers(init), timeoutMs, signal, isPeer: true };
+    const incoming = { headers: new Headers(init), timeoutMs, signal, isPeer: true as const };
     const call = dispatcherOf().invoke(method as DescMethodUnary, create(method.input, input), incoming);
     const { message, headers } = await unlessGivenUp(call, signal);
     const answer = { stream: false, service: method.parent, method, header: headers, trailer: new Headers(), message };

@@ -30,7 +30,7 @@ export interface RequestOrigin {
 /** What is known of a caller before the message is read. */
 export interface Caller {
   /** Whether it has proved to be one of the system's own processes. By default the secret in the headers decides. */
-  readonly isPeer?: boolean | undefined;
+  readonly isPeer?: true | undefined;
   readonly origin?: RequestOrigin | undefined;
   /** Whether it comes from a proxy that the operator trusts. */
   readonly isProxy?: boolean | undefined;
@@ -39,7 +39,7 @@ export interface Caller {
 }
 
 /** What arrives with a call besides its message. */
-export interface Incoming extends Caller {
+export interface Incoming extends Readonly<Caller> {
   readonly headers: Headers;
   /** Milliseconds until the caller gives up; undefined when it set no limit. */
   readonly timeoutMs: number | undefined;
