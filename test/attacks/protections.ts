@@ -44,7 +44,7 @@ export const protections = {
       ),
       trial(
         "two credentials at once",
-        "packages/rpc/server/authorization.test.ts",
+        "packages/rpc/server/dispatcher.authorization.test.ts",
         "two credentials at once are none, over HTTP/1.1 and HTTP/2",
       ),
       trial(
@@ -284,12 +284,12 @@ export const protections = {
     trials: [
       trial(
         "watches of health from one address, to leave none for others",
-        "packages/rpc/server/open-streams.test.ts",
+        "packages/rpc/server/stream-calls.open.test.ts",
         "of what watches health one network has a quarter, and its streams of other kinds are counted by themselves",
       ),
       trial(
         "an endless number of streams",
-        "packages/rpc/server/open-streams.test.ts",
+        "packages/rpc/server/stream-calls.open.test.ts",
         "one stream too many is refused with its reason, until another has ended",
       ),
       trial(
@@ -299,7 +299,7 @@ export const protections = {
       ),
       trial(
         "so many streams that nothing is left for short requests",
-        "packages/rpc/server/open-streams.test.ts",
+        "packages/rpc/server/stream-calls.open.test.ts",
         "streams leave the memory for requests, and the places of connections, to others",
       ),
       trial(
@@ -568,7 +568,7 @@ export const protections = {
       ),
       trial(
         "an answer of a service that makes no sense",
-        "gateway/errors.test.ts",
+        "gateway/services.errors.test.ts",
         "an answer that makes no sense: 502 after a read; after a write nobody knows, so 503",
       ),
     ],
