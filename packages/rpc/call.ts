@@ -43,6 +43,12 @@ export const callHeaders = ({ id, caller, trace }: Asked): Record<string, string
   ...(trace && traceHeaders(trace)),
 });
 
+/** The headers of a call that is made. Most callers pass a plain object with names in lower case. */
+export const plainHeaders = (init: HeadersInit | undefined): Record<string, string> =>
+  init && Object.getPrototypeOf(init) === Object.prototype
+    ? (init as Record<string, string>)
+    : Object.fromEntries(new Headers(init));
+
 export interface CallContext {
   /** When the caller gives up, on the process's clock (milliseconds). */
   readonly deadline: number;

@@ -12,7 +12,7 @@ import {
   RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
-import { plainHeaders } from "./client/layers.ts";
+import { plainHeaders } from "./call.ts";
 import { hostOfUrl } from "./http/address.ts";
 import { type Calls, type Incoming, methodName } from "./server/run.ts";
 

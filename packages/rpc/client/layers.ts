@@ -6,7 +6,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import type { Runtime } from "@petstore/runtime/clock";
-import { type CallEnded, deadlineAfter, SEEN_HEADER } from "../call.ts";
+import { type CallEnded, deadlineAfter, plainHeaders, SEEN_HEADER } from "../call.ts";
 import { advice, type ErrorCatalogue } from "../errors.ts";
 import { isReplayable, neverRan, wayBroke } from "./failed-call.ts";
 
@@ -141,8 +141,6 @@ async function* followed<T>(messages: AsyncIterable<T>, end: End): AsyncIterable
   }
 }
 
-export type Seen = ReturnType<typeof createSeen>;
-
 /**
  * No answer is older than an earlier one: a process sends with its calls what the answers of services said that they had
  * seen, and no service reads anything older, whichever of its replicas it is. Returns a layer for the calls to each service,
@@ -181,9 +179,3 @@ export function createSeen(): (next: Transport) => Transport {
     },
   });
 }
-
-/** Most callers pass a plain object with names in lower case. */
-export const plainHeaders = (init: HeadersInit | undefined): Record<string, string> =>
-  init && Object.getPrototypeOf(init) === Object.prototype
-    ? (init as Record<string, string>)
-    : Object.fromEntries(new Headers(init));
