@@ -1,5 +1,4 @@
 /** Builds the gateway: the layers that every request passes, the operations of the services, and additional plugins. */
-
 import type { IncomingMessage } from "node:http";
 import { callHeaders } from "@petstore/rpc/call";
 import type { HostCheck } from "@petstore/rpc/http/hosts";

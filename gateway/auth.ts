@@ -1,7 +1,8 @@
 /**
  * Authentication and authorization of callers. Both endpoints use `admit` for every RPC; nothing else in the gateway
  * authenticates. The services authenticate outside callers in the same way at their own ports
- * (`packages/rpc/server/dispatcher.ts`), where they trust the gateway to name its callers.
+ * (`packages/rpc/server/dispatcher.ts`), where they trust the gateway to name its callers. `neededMethods` says which RPCs a
+ * request asks for: those of GET /events follow from its query.
  */
 import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";

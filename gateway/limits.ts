@@ -1,6 +1,7 @@
 /**
- * What is refused for being too much, at both endpoints: calls that a service has no room for (load shedding), requests beyond
- * a caller's rate, and streams that a caller has open.
+ * What is refused for being too much, at both endpoints: calls that a service has no room for (load shedding), requests that
+ * the port has no memory for, requests beyond a caller's rate, and streams beyond those that a caller may have open.
+ * `keepResponses` keeps with each request the response until whose end it counts.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";

@@ -1,5 +1,4 @@
 /** How much each caller has sent, and which addresses send invalid credentials: remembered in bounded memory. */
-
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { accessTokenIn } from "@petstore/rpc/auth/authentication";

@@ -1,5 +1,4 @@
 /** Forwards the RPCs of the public services, by their descriptors alone. */
-
 import {
   type DescMessage,
   type DescMethod,

@@ -1,3 +1,4 @@
+/** Which services the gateway offers, at which endpoint, and the errors that HTTP carries for them. */
 import type { DescService } from "@bufbuild/protobuf";
 import type { CatalogueErrors } from "connect-transcoder";
 import { errorSource } from "#errors";

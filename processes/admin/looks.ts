@@ -1,5 +1,4 @@
 /** Looking into a process that runs, by its admin port: `/log-level` and `/profile`. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { duration, integer, oneOf } from "@petstore/runtime/environment";
 import { type Logger, logLevels } from "@petstore/runtime/log";

@@ -1,4 +1,7 @@
-/** How answers are sent: to requests that no handler sees, before all of a request is there, and until they are over. */
+/**
+ * How answers are sent: to requests that no handler sees, before all of a request is there, and until they are over. And what
+ * is recorded of each then: its status, and its method by one of few names.
+ */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { constants, Http2ServerResponse } from "node:http2";
 import type { Readable } from "node:stream";

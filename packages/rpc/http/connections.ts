@@ -1,4 +1,7 @@
-/** The connections of a port: how many there may be, and which one gives way to a new one. */
+/**
+ * The connections of a port: how many there may be, which one gives way to a new one, which are of the system's own processes,
+ * and how they end when the port closes: their clients are told, those without a request go first, and at last all.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";

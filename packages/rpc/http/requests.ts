@@ -1,4 +1,7 @@
-/** Each request of a port: what is counted and checked before its handler begins, and when that is. */
+/**
+ * Each request of a port: what is counted and checked before its handler begins, and when that is. `countAsStream`: what
+ * is answered by a stream counts no longer with the others.
+ */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Logger } from "@petstore/runtime/log";
