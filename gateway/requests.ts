@@ -2,9 +2,9 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { DescService } from "@bufbuild/protobuf";
 import { ANONYMOUS, callerName } from "@petstore/rpc/call";
-import { CALLER_LEFT, methodName, whenOver } from "@petstore/rpc/http/answers";
+import { CALLER_LEFT, whenOver } from "@petstore/rpc/http/answers";
 import type { CallerAddress } from "@petstore/rpc/http/hosts";
-import { endRequestSpan, startRequestSpan } from "@petstore/rpc/http/request-span";
+import { endRequestSpan, methodName, startRequestSpan } from "@petstore/rpc/http/request-span";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
 import type { Span, Tracing } from "@petstore/trace/tracing";
 import { HttpError, type Operation, operationsOf, splitTarget } from "connect-transcoder";

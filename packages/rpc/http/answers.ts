@@ -1,7 +1,4 @@
-/**
- * How answers are sent: to requests that no handler sees, before all of a request is there, and until they are over. And what
- * is recorded of each then: its status, and its method by one of few names.
- */
+/** How answers are sent: to requests that no handler sees, before all of a request is there, and until they are over. */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { constants, Http2ServerResponse } from "node:http2";
 import type { Readable } from "node:stream";
@@ -185,14 +182,6 @@ export function continueWhenRead(request: Request, response: ServerResponse): vo
 
 /** The status of a request that got no answer because its caller left, as nginx has it. */
 export const CALLER_LEFT = 499;
-
-/** Over HTTP/2 a request may name any. */
-const METHODS: ReadonlySet<string | undefined> = new Set([
-  ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
-]);
-
-/** A name for each method of few. */
-export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
 
 /** Calls `closed` when the answer of a request is closed. */
 export function whenClosed({ stream }: Request, response: ServerResponse, closed: () => void): void {

@@ -1,4 +1,4 @@
-/** The span of a request at the server that answers it, by OpenTelemetry's conventions for HTTP. */
+/** What is recorded of a request at the server that answers it, by OpenTelemetry's conventions for HTTP: its span, and its method. */
 import {
   ATTR_HTTP_REQUEST_METHOD,
   ATTR_HTTP_RESPONSE_STATUS_CODE,
@@ -8,7 +8,14 @@ import {
 } from "@petstore/trace/names";
 import type { Origin, Span, Tracing } from "@petstore/trace/tracing";
 import { splitTarget } from "connect-transcoder/http";
-import { methodName } from "./answers.ts";
+
+/** Over HTTP/2 a request may name any. */
+const METHODS: ReadonlySet<string | undefined> = new Set([
+  ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
+]);
+
+/** A name for each method of few. */
+export const methodName = (method: string | undefined): string => (METHODS.has(method) ? (method as string) : "_OTHER");
 
 export interface Asked {
   readonly method: string;
