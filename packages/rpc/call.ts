@@ -1,6 +1,6 @@
 /**
- * The context of a call: its deadline, its request id, its caller and its trace, how these are passed to other services, and
- * what is told at its end.
+ * A call: the name of its RPC, its context (its deadline, its request id, its caller and its trace), how that is passed to other
+ * services, and what is told at its end.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
@@ -32,6 +32,9 @@ export const ANONYMOUS: Principal = { id: "anonymous" };
 /** The name under which a caller is counted: its id, or its address if it is anonymous. No id of a principal has a space. */
 export const callerName = (principal: Principal, addressOf: () => string): string =>
   principal === ANONYMOUS ? `address ${addressOf()}` : principal.id;
+
+/** The name of an RPC, "package.Service/Method". */
+export const rpcName = ({ parent, name }: DescMethod): string => `${parent.typeName}/${name}`;
 
 /** What calls for a request say of it. */
 export type Asked = { readonly id: string } & Pick<CallContext, "caller" | "trace">;
@@ -166,7 +169,7 @@ export type CallEnded = (
 export function recordCalls(durations: Histogram<typeof CALL_LABELS>): CallEnded {
   const names = new WeakMap<DescMethod, string>(); // contracts come and go
   const nameOf = (method: DescMethod): string => {
-    const known = names.get(method) ?? `${method.parent.typeName}/${method.name}`;
+    const known = names.get(method) ?? rpcName(method);
     names.set(method, known);
     return known;
   };

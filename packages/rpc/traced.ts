@@ -12,9 +12,9 @@ import {
   RPC_SYSTEM_NAME_VALUE_CONNECTRPC,
 } from "@petstore/trace/names";
 import type { Span, Tracing } from "@petstore/trace/tracing";
-import { plainHeaders } from "./call.ts";
+import { plainHeaders, rpcName } from "./call.ts";
 import { hostOfUrl } from "./http/address.ts";
-import { type Calls, type Incoming, methodName } from "./server/run.ts";
+import type { Calls, Incoming } from "./server/run.ts";
 
 type IsFault = (code: Code) => boolean;
 
@@ -64,7 +64,7 @@ export function withSpans(next: Transport, tracing: Tracing | undefined, url?: s
     const headers = plainHeaders(init);
     const parent = readTraceparent(headers[TRACEPARENT]);
     if (!parent?.sampled) return undefined;
-    const name = methodName(method);
+    const name = rpcName(method);
     const origin = { ...parent, state: headers[TRACESTATE] };
     const span = (tracing as Tracing).start(name, "client", origin, { ...spanAttributes(name), ...server });
     return { span, headers: { ...headers, ...traceHeaders(span.context) } };
@@ -124,7 +124,7 @@ export function traced(
     if (!isTraced(method)) return undefined;
     const sender = isOwn(incoming) ? "own process" : incoming.isProxy ? "trusted proxy" : "stranger";
     const origin = tracing?.accept((header) => incoming.headers.get(header), sender);
-    const name = methodName(method);
+    const name = rpcName(method);
     return origin && tracing?.start(name, "server", origin, spanAttributes(name));
   }
   const isFault: IsFault = (code) => FAULTS.has(code);

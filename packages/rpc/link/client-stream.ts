@@ -3,6 +3,7 @@ import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "nod
 import querystring from "node:querystring";
 import type { DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { rpcName } from "../call.ts";
 import { markNeverRan } from "../client/failed-call.ts";
 import { LinkRequestSchema, type LinkResponse, LinkResponseSchema } from "../gen/link/internal/v1/link_service_pb.ts";
 import { InFlight } from "../in-flight.ts";
@@ -77,7 +78,7 @@ export function openStream(
       if (number === undefined) {
         number = numbers.size + 1;
         numbers.set(method, number);
-        methods.push({ number, name: `${method.parent.typeName}/${method.name}` });
+        methods.push({ number, name: rpcName(method) });
       }
       return number;
     };

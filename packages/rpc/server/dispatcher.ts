@@ -11,14 +11,22 @@ import type { Tracing } from "@petstore/trace/tracing";
 import { createAdmission, createShedLog, NO_ROOM } from "../admission/admission.ts";
 import { type Authentication, isInternal } from "../auth/authentication.ts";
 import { credentialsIn } from "../auth/credentials.ts";
-import { ANONYMOUS, CALLER_HEADER, type CallEnded, type Principal, SECRET_HEADER, SEEN_HEADER } from "../call.ts";
+import {
+  ANONYMOUS,
+  CALLER_HEADER,
+  type CallEnded,
+  type Principal,
+  rpcName,
+  SECRET_HEADER,
+  SEEN_HEADER,
+} from "../call.ts";
 import type { ErrorCatalogue, StoreFailureOf } from "../errors.ts";
 import { isProven } from "../http/connections.ts";
 import type { StreamLimits } from "../http/limits.ts";
 import { traced } from "../traced.ts";
 import { type Implementation, isServed, isUnary } from "./handlers.ts";
 import { noSuchRpc } from "./refused-calls.ts";
-import { type Caller, type Calls, createRuns, type Entry, type Incoming, methodName } from "./run.ts";
+import { type Caller, type Calls, createRuns, type Entry, type Incoming } from "./run.ts";
 import { createStreamCalls } from "./stream-calls.ts";
 import { onAbort } from "./until.ts";
 
@@ -67,11 +75,11 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       // Internal calls belong to work that was admitted elsewhere: refusing them would only leave it unfinished.
       const limited = !isInternal(method) && !(isDiagnostic && isUnary(method));
       const isSheddable = !isInternal(method) && !isDiagnostic;
-      methods.set(methodName(method), { method, handler, limited, isSheddable, isDiagnostic });
+      methods.set(rpcName(method), { method, handler, limited, isSheddable, isDiagnostic });
     }
 
   function entryOf(method: DescMethod): Entry {
-    const entry = methods.get(methodName(method));
+    const entry = methods.get(rpcName(method));
     if (!entry) throw noSuchRpc(errors);
     return entry;
   }
@@ -93,7 +101,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
    * never refused, for they belong to calls that were admitted elsewhere.
    */
   function shed(method: DescMethod, headers: Headers, isPeer = false, origin?: Caller["origin"]): void {
-    if (!methods.get(methodName(method))?.isSheddable || isPeer || isTrusted(headers)) return;
+    if (!methods.get(rpcName(method))?.isSheddable || isPeer || isTrusted(headers)) return;
     if (admission.letIn(method, origin?.network, origin?.response)) return;
     logShed(method);
     throw runs.refused(method, rpcError("OVERLOADED", NO_ROOM));
@@ -135,7 +143,7 @@ export function createDispatcher(implementations: readonly Implementation[], opt
       })),
   };
   // Calls that only tell how the process is would bury the others.
-  const isTraced = (method: DescMethod): boolean => !methods.get(methodName(method))?.isDiagnostic;
+  const isTraced = (method: DescMethod): boolean => !methods.get(rpcName(method))?.isDiagnostic;
   const calls = traced(all, deps.tracing, isTraced, isOwn);
 
   return {

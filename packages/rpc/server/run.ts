@@ -14,7 +14,7 @@ import { Code } from "@connectrpc/connect";
 import { type TraceContext, traceIds } from "@petstore/trace/context";
 import { prepareValidation, validate } from "connect-transcoder/validation";
 import type { Admission, Closing } from "../admission/admission.ts";
-import { type Call, type CallContext, openCall, type Principal, requestIdIn, SEEN_HEADER } from "../call.ts";
+import { type Call, type CallContext, openCall, type Principal, requestIdIn, rpcName, SEEN_HEADER } from "../call.ts";
 import { createErrorTranslation, NOT_BEGUN, outOfTime, type RpcError, violationError } from "../errors.ts";
 import type { DispatcherOptions } from "./dispatcher.ts";
 import type { Served, StreamHandler, UnaryHandler } from "./handlers.ts";
@@ -87,8 +87,6 @@ export interface Entry {
 /** A timer may fire this many milliseconds before the deadline that it was set to. */
 const EARLY_MS = 2;
 
-export const methodName = (method: DescMethod): string => `${method.parent.typeName}/${method.name}`;
-
 export interface Run {
   readonly call: CallContext;
   /** When the call began, on the process's clock (milliseconds). */
@@ -128,7 +126,7 @@ export function createRuns(
   function notAdmitted(method: DescMethod, headers: Headers, thrown: unknown): RpcError {
     const requestId = requestIdIn(headers, deps.random);
     const failure = toRpcError(thrown, { requestId });
-    logFailure({ rpc: methodName(method), requestId }, failure, thrown);
+    logFailure({ rpc: rpcName(method), requestId }, failure, thrown);
     return refused(method, failure);
   }
 
@@ -163,7 +161,7 @@ export function createRuns(
     const { requestId, caller, signal, trace } = call;
     const ms = deps.clock() - started;
     callEnded(method, ms, failure, call);
-    const line = { rpc: methodName(method), requestId, ...traceIds(trace), caller, ms: Math.round(ms) };
+    const line = { rpc: rpcName(method), requestId, ...traceIds(trace), caller, ms: Math.round(ms) };
     if (failure) logFailure(line, failure, thrown, signal?.aborted);
     else deps.log.debug(line, "served");
   }
