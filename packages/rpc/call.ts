@@ -46,7 +46,10 @@ export const callHeaders = ({ id, caller, trace }: Asked): Record<string, string
   ...(trace && traceHeaders(trace)),
 });
 
-/** The headers of a call that is made. Most callers pass a plain object with names in lower case. */
+/**
+ * The headers of a call that is made. Most callers pass a plain object with names in lower case, and creating Headers from it
+ * would cost more than everything done with them.
+ */
 export const plainHeaders = (init: HeadersInit | undefined): Record<string, string> =>
   init && Object.getPrototypeOf(init) === Object.prototype
     ? (init as Record<string, string>)

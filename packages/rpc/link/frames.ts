@@ -14,7 +14,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { REQUEST_ID_HEADER } from "connect-transcoder/request-id";
-import { CALLER_HEADER } from "../call.ts";
+import { CALLER_HEADER, plainHeaders } from "../call.ts";
 import { fromAny, toAny } from "../errors.ts";
 import {
   type Answer,
@@ -167,18 +167,15 @@ export function toHeaders(fields: readonly Field[]): Headers {
   return headers;
 }
 
-/** Most callers pass a plain object, and creating Headers from it would cost more than everything done with them. */
 export function toCallHeaders(init: HeadersInit | undefined): CallHeaders {
   const all = { requestId: "", caller: "", headers: [] as Field[] };
-  if (init === undefined) return all;
-  const add = (name: string, value: string) => {
+  const given = plainHeaders(init);
+  for (const key of Object.keys(given)) {
+    const [name, value] = [key.toLowerCase(), `${given[key]}`];
     if (name === REQUEST_ID_HEADER) all.requestId = value;
     else if (name === CALLER_HEADER) all.caller = value;
     else all.headers.push({ name, value });
-  };
-  if (Object.getPrototypeOf(init) === Object.prototype)
-    for (const name of Object.keys(init)) add(name.toLowerCase(), `${(init as Record<string, string>)[name]}`);
-  else new Headers(init).forEach((value, name) => void add(name, value));
+  }
   return all;
 }
 
