@@ -9,7 +9,7 @@ import { type Admission, createShedLog } from "@petstore/rpc/admission/admission
 import { ANONYMOUS, callerName, type Principal } from "@petstore/rpc/call";
 import type { CallerAddress } from "@petstore/rpc/http/hosts";
 import { defaultStreamLimits, type StreamLimits } from "@petstore/rpc/http/limits";
-import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/memory";
+import { isRefused, TOO_MANY_UNDER_WAY } from "@petstore/rpc/http/request-budget";
 import { countAsStream } from "@petstore/rpc/http/requests";
 import { createOpenStreams } from "@petstore/rpc/server/stream-calls";
 import type { Runtime } from "@petstore/runtime/clock";

@@ -324,12 +324,12 @@ export const protections = {
     trials: [
       trial(
         "requests that never end",
-        "packages/rpc/http/memory.test.ts",
+        "packages/rpc/http/request-budget.test.ts",
         "beyond the budget they are refused with 503 by either protocol, and served again when the others have gone",
       ),
       trial(
         "answers that are never read",
-        "packages/rpc/http/memory.test.ts",
+        "packages/rpc/http/unread.test.ts",
         "behind windows that are never opened are bounded in all",
       ),
       trial(
@@ -354,7 +354,7 @@ export const protections = {
       ),
       trial(
         "answers that are asked for, reset and never read",
-        "packages/rpc/http/memory.test.ts",
+        "packages/rpc/http/unread.test.ts",
         "are bounded in all, though their requests are reset",
       ),
       trial(
@@ -412,7 +412,7 @@ export const protections = {
       ),
       trial(
         "an answer that the client does not read",
-        "packages/rpc/http/memory.test.ts",
+        "packages/rpc/http/unread.test.ts",
         "by a client that doesn't read are given up in time: %s",
       ),
     ],

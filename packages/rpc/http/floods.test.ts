@@ -20,7 +20,7 @@ import {
   settings,
   streams,
 } from "../fixtures/frames.ts";
-import { OPEN_REQUESTS } from "./memory.ts";
+import { OPEN_REQUESTS } from "./request-budget.ts";
 
 const PAGE = Buffer.alloc(86 * 1024);
 

@@ -8,7 +8,7 @@ import { hostProblem, NO_PROXY, transferProblem, writeResponse } from "connect-t
 import { answerPlainly, inWords, isAnswered } from "./answers.ts";
 import { connectionOn, owesAnswers } from "./connections.ts";
 import type { HostCheck } from "./hosts.ts";
-import { isRefused, TOO_MANY_UNDER_WAY } from "./memory.ts";
+import { isRefused, TOO_MANY_UNDER_WAY } from "./request-budget.ts";
 import type { Handler } from "./requests.ts";
 
 export interface Refusals {

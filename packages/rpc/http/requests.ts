@@ -10,15 +10,9 @@ import { continueWhenRead, whenClosed } from "./answers.ts";
 import { type Connections, connectionOf, type Request } from "./connections.ts";
 import { mendHost } from "./hosts.ts";
 import type { OnePortLimits } from "./limits.ts";
-import {
-  createRequestBudget,
-  holdRequest,
-  limitUnread,
-  OPEN_REQUESTS,
-  releaseRequest,
-  whileWorking,
-} from "./memory.ts";
+import { createRequestBudget, holdRequest, OPEN_REQUESTS, releaseRequest, whileWorking } from "./request-budget.ts";
 import { refuseLate } from "./sessions.ts";
+import { limitUnread } from "./unread.ts";
 
 /**
  * Returns a promise or nothing. The promise resolves when all work for the request has ended, whatever became of its

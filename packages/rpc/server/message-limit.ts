@@ -6,7 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression, UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { readBody } from "connect-transcoder/http";
 import type { ErrorCatalogue } from "../errors.ts";
-import { growRequest, TOO_MANY_UNDER_WAY } from "../http/memory.ts";
+import { growRequest, TOO_MANY_UNDER_WAY } from "../http/request-budget.ts";
 
 /** In gRPC, gRPC-Web and streaming Connect, each message follows one byte of flags and four bytes of its length. */
 export const PREFIX_BYTES = 5;

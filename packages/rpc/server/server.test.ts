@@ -22,7 +22,7 @@ import { END_HEADERS, type Field, FrameType, frame, headers, rawHttp2 } from "..
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../gen/health/v1/health_pb.ts";
 import { defaultLimits, MAX_MESSAGE_BYTES, type OnePortLimits } from "../http/limits.ts";
-import { REQUEST_BYTES } from "../http/memory.ts";
+import { REQUEST_BYTES } from "../http/request-budget.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { createHealth } from "./health.ts";
 import { createListener, type ListenerOptions, type RpcServer, startRpcServer } from "./server.ts";

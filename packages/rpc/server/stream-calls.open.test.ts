@@ -10,7 +10,7 @@ import { CALLER_HEADER, SECRET_HEADER } from "../call.ts";
 import { secret, startTicker, TickerService, transports, type Watch, watchByHand } from "../fixtures/ticker.ts";
 import { Health } from "../gen/health/v1/health_pb.ts";
 import { callerAddress } from "../http/hosts.ts";
-import { REQUEST_BYTES } from "../http/memory.ts";
+import { REQUEST_BYTES } from "../http/request-budget.ts";
 import { createOpenStreams } from "./stream-calls.ts";
 
 const forever = () => new Promise<never>(() => {});
