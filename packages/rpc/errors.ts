@@ -11,7 +11,7 @@ import { type Violation, violationsToProto } from "connect-transcoder/validation
 import { DomainError } from "./domain-error.ts";
 
 /** Reasons that this package itself uses. */
-const ownReasons = [
+export const ownReasons = [
   "DEADLINE_EXCEEDED",
   "INTERNAL",
   "INVALID_PAGE_TOKEN",
