@@ -17,7 +17,7 @@ type Request = Pick<IncomingMessage, "method" | "headers">;
 const endStream = createEndStreamSerialization(undefined);
 
 /** `status` and `more` are those of unary Connect. Undefined for a request that is no call of gRPC, gRPC-Web or Connect. */
-export function errorAnswer(
+function errorAnswer(
   { method, headers }: Request,
   query: string,
   error: ConnectError,
