@@ -1,7 +1,4 @@
-/**
- * The messages of a request: one, or as many as its body brings while it arrives. Each is read as that of a unary call is, by
- * `messageReader` of unary.ts: it stands there so that a unary call is read in one file.
- */
+/** The messages of a request: one, or as many as its body brings while it arrives. Each is read as that of a unary call is. */
 import { addAbortSignal, PassThrough, type Readable } from "node:stream";
 import { create, type Message } from "@bufbuild/protobuf";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
@@ -10,9 +7,19 @@ import { type Body, type Operation, streamsRequests, takesBytes } from "../contr
 import { HttpError, inMessage } from "../errors/http-error.ts";
 import { type BodyTypes, bodyTypesOf, checkUntyped, isLines } from "../policy/media.ts";
 import { bytesReader } from "../request/body-fields.ts";
+import { inputReader, isStrict } from "../request/input.ts";
 import { splitJson, splitLines } from "../request/split.ts";
 import type { HandlerOptions } from "./options.ts";
-import { messageReader, type ReadMessage } from "./unary.ts";
+
+type ReadMessage = (request: FastifyRequest, body: Uint8Array | undefined) => Message;
+
+/** Compiles the reader of one message, of a request and one body. @throws HttpError when it is wrong */
+export function messageReader(operation: Operation, options: HandlerOptions): ReadMessage {
+  const { limits, ignoreUnknown } = options;
+  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
+  return ({ headers, originalUrl: target }, body) =>
+    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
+}
 
 export interface Requests {
   /** The one message, where no more can come. */

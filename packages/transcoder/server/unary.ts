@@ -1,5 +1,5 @@
 /** Serves RPCs that answer one request once. */
-import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -7,21 +7,12 @@ import type { Operation } from "../contract/operation.ts";
 import { UpstreamFailure } from "../errors/http-error.ts";
 import { isConditional, judgeConditions, readConditions } from "../policy/conditional.ts";
 import { bodyTypesOf, checkUntyped } from "../policy/media.ts";
-import { inputReader, isStrict, timeoutReader } from "../request/input.ts";
+import { isStrict, timeoutReader } from "../request/input.ts";
 import { type Answer, answerer, asksForOne } from "../response/answer.ts";
 import { arrivedTooLate } from "./admission.ts";
 import type { HandlerOptions } from "./options.ts";
+import { messageReader } from "./requests.ts";
 import { type Caller, type MakeCall, type Share, shareReads } from "./shared-reads.ts";
-
-export type ReadMessage = (request: FastifyRequest, body: Uint8Array | undefined) => Message;
-
-/** Compiles the reader of one message, of a request and one body. @throws HttpError when it is wrong */
-export function messageReader(operation: Operation, options: HandlerOptions): ReadMessage {
-  const { limits, ignoreUnknown } = options;
-  const readInput = inputReader(operation, { ...options, maxDepth: limits.jsonDepth });
-  return ({ headers, originalUrl: target }, body) =>
-    readInput({ target, headers, body, strict: isStrict(headers.prefer, ignoreUnknown) });
-}
 
 /** A unary RPC: reads its request, has it answered by a call, of its own or one that is shared, and sends the answer. */
 export function unaryHandler(operation: Operation, options: HandlerOptions) {
