@@ -1,7 +1,7 @@
 /** Which operation a request asks for: of all whose verb and path it fits the most specific one. */
 import { ANY_VERB, VERBS } from "../contract/binding.ts";
 import type { Operation } from "../contract/operation.ts";
-import { isRest, type Segment } from "../contract/template.ts";
+import { decoded, isRest, type Segment } from "../contract/template.ts";
 
 export type Router = ReturnType<typeof createRouter>;
 
@@ -60,7 +60,7 @@ export function createRouter(operations: readonly Operation[], basePath: string)
     const plain = trees.get("");
     if (trees.size > (plain ? 1 : 0)) {
       const colon = path.lastIndexOf(":");
-      const customVerb = colon > path.lastIndexOf("/") ? decoded(path.slice(colon + 1)) : "";
+      const customVerb = colon > path.lastIndexOf("/") ? textOf(path.slice(colon + 1)) : "";
       const tree = customVerb === "" ? undefined : trees.get(customVerb);
       const found = tree && search(tree, path.slice(0, colon), 1);
       if (found) return found;
@@ -103,7 +103,7 @@ function search(node: Node, path: string, at: number): Operation | undefined {
   const slash = path.indexOf("/", at);
   const end = slash < 0 ? path.length : slash;
   if (node.literals.size > 0) {
-    const next = node.literals.get(decoded(path.slice(at, end)));
+    const next = node.literals.get(textOf(path.slice(at, end)));
     const found = next && search(next, path, end + 1);
     if (found) return found;
   }
@@ -123,7 +123,7 @@ function endsWith(path: string, at: number, tail: readonly Segment[]): boolean {
     const segment = tail[i] as Segment;
     const start = path.lastIndexOf("/", end - 1) + 1;
     if (start < at || start === end) return false;
-    if ("literal" in segment && segment.literal !== decoded(path.slice(start, end))) return false;
+    if ("literal" in segment && segment.literal !== textOf(path.slice(start, end))) return false;
     end = start - 1;
   }
   return true;
@@ -138,11 +138,4 @@ function pathIn(target: string): string {
 }
 
 /** What can't be decoded is no fixed text of any template. */
-function decoded(part: string): string {
-  if (!part.includes("%")) return part;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
+const textOf = (part: string): string => (part.includes("%") ? (decoded(part) ?? part) : part);
