@@ -1,18 +1,9 @@
 /**
  * The two ways in which values are written as JSON, and all that differs between them, such as names of enum values: short and in
  * lower case (PET_STATUS_AVAILABLE is "available"), or as in the contract. And what readers and writers of both have in common:
- * how deep messages may nest, and the files of well-known types.
+ * how deep messages may nest.
  */
 import { createRegistry, type DescEnum, type DescField, type Registry } from "@bufbuild/protobuf";
-import {
-  file_google_protobuf_any,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-} from "@bufbuild/protobuf/wkt";
 
 /**
  * - `proto3` is proto3 JSON: integers of 64 bits are strings in answers, enums go by their full names, null means unset.
@@ -70,17 +61,6 @@ export const EXACT: Codec = createCodec({ codec: "exact" });
  * two.
  */
 export const MOST_NESTED = 100;
-
-/** The files of the types that have a form of their own in proto3 JSON. */
-export const WELL_KNOWN_FILES = [
-  file_google_protobuf_any,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-];
 
 const isUnspecified = ({ number, name }: { number: number; name: string }) =>
   number === 0 && /(^|_)UNSPECIFIED$/.test(name);

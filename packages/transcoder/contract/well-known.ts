@@ -1,9 +1,12 @@
-/** Well-known types that are a string in JSON, and so can be in a path or a query too; and which are any JSON. */
+/** Well-known types: all their files; which are a string in JSON, and so can be in a path or a query too; which are any JSON. */
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import {
+  AnySchema,
+  BoolValueSchema,
   type Duration,
   DurationSchema,
+  EmptySchema,
   type FieldMask,
   FieldMaskSchema,
   isWrapperDesc,
@@ -14,6 +17,20 @@ import {
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { SchemaError } from "../errors/violations.ts";
+
+/** One type of each file. */
+const OF_EACH_FILE: readonly DescMessage[] = [
+  AnySchema,
+  DurationSchema,
+  EmptySchema,
+  FieldMaskSchema,
+  StructSchema,
+  TimestampSchema,
+  BoolValueSchema,
+];
+
+/** The files of the types that have a form of their own in proto3 JSON. */
+export const WELL_KNOWN_FILES = OF_EACH_FILE.map(({ file }) => file);
 
 /** How the messages of one type are told by a text. */
 interface TextForm {

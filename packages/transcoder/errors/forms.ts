@@ -4,7 +4,7 @@ import { create, createRegistry, type DescFile, type Registry, toBinary, toJson 
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Code, ConnectError } from "@connectrpc/connect";
-import { WELL_KNOWN_FILES } from "../contract/codec.ts";
+import { WELL_KNOWN_FILES } from "../contract/well-known.ts";
 import { file_google_rpc_error_details } from "../gen/google/rpc/error_details_pb.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
 import { createErrorExit, type ErrorOptions, type ErrorRecord, type Failure } from "./error-exit.ts";

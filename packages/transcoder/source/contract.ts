@@ -10,7 +10,7 @@ import {
   file_google_protobuf_api,
   file_google_protobuf_descriptor,
 } from "@bufbuild/protobuf/wkt";
-import { WELL_KNOWN_FILES } from "../contract/codec.ts";
+import { WELL_KNOWN_FILES } from "../contract/well-known.ts";
 import { filesBelow } from "../descriptors.ts";
 import { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
 import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
