@@ -64,6 +64,7 @@ export function readFlags(args: readonly string[]) {
     throw new UsageError("--descriptor-set says nothing of where the services are: add --target URL.");
   if (values.json && !values.check) throw new UsageError("--json is the form of --check: add --check.");
   const port = count("port", values.port, 8080, [0, MAX_PORT]);
+  const bodyBytes = count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, [1, 1024 ** 3]);
   return {
     /** Where the contract comes from. */
     source,
@@ -87,7 +88,7 @@ export function readFlags(args: readonly string[]) {
     library: {
       errors: oneOf("errors", values.errors, ["status", "problem"]),
       limits: {
-        bodyBytes: count("max-bytes", values["max-bytes"], 4 * 1024 * 1024, [1, 1024 ** 3]),
+        bodyBytes,
         jsonDepth: count("json-depth", values["json-depth"], 100, [1, 1000]),
         requestMs: duration("timeout", values.timeout ?? "30s"),
       },

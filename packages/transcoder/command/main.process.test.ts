@@ -117,6 +117,7 @@ test.each([
   ["two contracts", ["--reflect", away, "--descriptor-set", "a"], 2, /give one of them/],
   ["a set without a target", ["--descriptor-set", "a"], 2, /add --target URL/],
   ["no URL", ["--reflect", "localhost:50051"], 2, /such as http:\/\/localhost:50051/],
+  ["two flags that are wrong", ["--reflect", away, "--max-bytes", "0", "--errors", "a"], 2, /--max-bytes is a number/],
   ["a time without its unit", ["--reflect", away, "--timeout", "30"], 2, /such as 500ms/],
   ["a header without a value", ["--reflect", away, "--reflect-header", "a"], 2, /authorization: Bearer/],
   ["a certificate without its key", ["--reflect", away, "--tls-cert", "a"], 2, /give both/],
