@@ -32,6 +32,7 @@ import {
   StringRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { RE2JS } from "@bufbuild/re2";
+import { heldIn } from "../contract/field-path.ts";
 import { remembered } from "../contract/remembered.ts";
 import { filesBelow } from "../descriptors.ts";
 import type { Violation } from "./violation.ts";
@@ -67,7 +68,6 @@ function fieldChecks(field: DescField): Checks<Message> {
   const missing = rules.required
     ? unless(() => false, "value is required", "required", [FieldRulesSchema.field.required])
     : unless(() => false, "value is required", LEGACY_REQUIRED, []);
-  const { localName, oneof } = field;
   // Without presence a zero is a value like any other.
   const isAlwaysThere = field.fieldKind === "list" || field.presence === FeatureSet_FieldPresence.IMPLICIT;
   return [
@@ -75,8 +75,7 @@ function fieldChecks(field: DescField): Checks<Message> {
       const isSet = isFieldSet(message, field);
       if (!isSet && (rules.required || isLegacy)) return below(field, missing(undefined));
       if (!isSet && !isAlwaysThere) return NONE;
-      const held = (message as unknown as Record<string, { value: never }>)[oneof?.localName ?? localName];
-      return below(field, check((oneof ? held?.value : held) as never));
+      return below(field, check(heldIn(message, field) as never));
     },
   ];
 }

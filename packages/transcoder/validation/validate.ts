@@ -5,7 +5,7 @@ import { create, type DescField, type DescMessage, getOption, isFieldSet, type M
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, field as fieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { heldIn } from "../contract/field-path.ts";
+import { assignAt, heldIn } from "../contract/field-path.ts";
 import { remembered } from "../contract/remembered.ts";
 import { commonCheck, LEGACY_REQUIRED } from "./common-rules.ts";
 import { MAX_PATHS, maskedIn, masksOut, maskViolations } from "./mask.ts";
@@ -119,25 +119,22 @@ const longest = (allowed: readonly { readonly length: number }[]): number =>
   allowed.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...allowed.map(({ length }) => length));
 
 type Curtail = (value: unknown) => unknown;
-type Members = Record<string, unknown>;
 
 /**
  * The message, with each value that is larger than its field can hold cut to one unit more than that: it breaks the same
  * rule as before, and no other rule has to walk the rest. Without such values it is the message itself.
  */
 export function curtail<M extends Message>(desc: DescMessage, message: M): M {
-  let copy: Members | undefined;
+  let copy: M | undefined;
   for (const { field, cut } of curtailersOf(desc)) {
-    const { localName, oneof } = field;
-    const held = (message as unknown as Members)[oneof?.localName ?? localName] as Members | undefined;
-    if (held === undefined || (oneof && held.case !== localName)) continue;
-    const value = oneof ? held.value : held;
+    const value = heldIn(message, field);
+    if (value === undefined) continue;
     const shorter = cut(value);
     if (shorter === value) continue;
-    copy ??= Object.assign(create(desc), message) as unknown as Members;
-    copy[oneof?.localName ?? localName] = oneof ? { case: localName, value: shorter } : shorter;
+    copy ??= Object.assign(create(desc), message);
+    assignAt(copy, [field], shorter);
   }
-  return (copy ?? message) as M;
+  return copy ?? message;
 }
 
 const curtailersOf = remembered(({ fields }: DescMessage) =>
@@ -159,7 +156,7 @@ function curtailer(field: DescField, { size, items = UNLIMITED, keys = UNLIMITED
     };
   if (field.fieldKind === "map")
     return (value) => {
-      const entries = Object.entries(value as Members);
+      const entries = Object.entries(value as Record<string, unknown>);
       const fewer = entries.slice(0, size + 1).map(([key, item]) => [shorten(key, keys.size), one ? one(item) : item]);
       const isCut =
         fewer.length < entries.length ||
