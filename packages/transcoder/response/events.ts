@@ -42,6 +42,13 @@ const RETRY_MS = 3000;
 const HEARTBEAT = ": heartbeat\n";
 const field = (name: string, value: string): string => (value === "" ? "" : `${name}: ${value}\n`);
 
+/** What the events of the option `stream` and those of messages as they are have in common. */
+const OF_ALL_EVENTS: Pick<StreamWriter<never>, "heartbeat" | "error" | "end"> = {
+  heartbeat: () => `${HEARTBEAT}\n`,
+  error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
+  end: "",
+};
+
 /** WHATWG HTML, 9.2. A block without data sets the last event id, and no event is dispatched. */
 const serverSentEvents: StreamFormat<StreamEvent> = {
   type: EVENTS_TYPE,
@@ -51,9 +58,7 @@ const serverSentEvents: StreamFormat<StreamEvent> = {
       data === undefined
         ? `${HEARTBEAT}${field("id", id)}\n`
         : `${field("id", id)}${field("event", name)}data: ${data}\n\n`,
-    heartbeat: () => `${HEARTBEAT}\n`,
-    error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
-    end: "",
+    ...OF_ALL_EVENTS,
   }),
 };
 
@@ -128,9 +133,7 @@ const eventsOfMessages: StreamFormat<string> = {
   open: () => ({
     head: "",
     message: (json) => `data: ${oneLine(json)}\n\n`,
-    heartbeat: () => `${HEARTBEAT}\n`,
-    error: (json) => `event: error\ndata: ${oneLine(json)}\n\n`,
-    end: "",
+    ...OF_ALL_EVENTS,
   }),
 };
 
