@@ -9,7 +9,7 @@ import { shapeOf } from "../contract/shown-path.ts";
 import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
-import { JSON_TYPE } from "../policy/media.ts";
+import { bodyTypesOf } from "../policy/media.ts";
 import type { Sources, Told } from "./document.ts";
 import { BYTES, type Json, type JsonObject, line, prose } from "./json.ts";
 import { hasPlace, pathVariables } from "./paths.ts";
@@ -139,7 +139,7 @@ function requestBodyOf(
   const schema = bodySchema(operation, body, schemas);
   if (streamsRequests(operation)) return { required: true, content: requestContent(schema) };
   const example = exampleOf(body, method.input.typeName, updateMask ? patchExamples : examples);
-  const types = updateMask ? ["application/merge-patch+json", JSON_TYPE] : [JSON_TYPE];
+  const { types } = bodyTypesOf(operation, false);
   // In proto3 JSON a body that may be empty need not be there.
   const mayBeEmpty = body.kind === "all" && !updateMask && schemas.codec.isLenient && schema.required === undefined;
   return {
