@@ -90,7 +90,7 @@ export const streamsRequests = ({ method: { methodKind }, body }: Pick<Operation
   (methodKind === "client_streaming" || methodKind === "bidi_streaming") && body !== undefined;
 
 /** Whether a message is one of bytes with their media type, which stand in a body as they are. */
-export const isHttpBody = (desc: DescMessage | undefined): boolean => desc?.typeName === "google.api.HttpBody";
+const isHttpBody = (desc: DescMessage | undefined): boolean => desc?.typeName === "google.api.HttpBody";
 
 const holdsHttpBody = (field: DescField): boolean => field.fieldKind === "message" && isHttpBody(field.message);
 

@@ -138,7 +138,7 @@ function tagsOf(operations: readonly Operation[], docs: Told["docs"]): JsonObjec
 }
 
 /** The components that other parts of a document refer to, and those that these refer to in turn, in their order. */
-export function referredOnly(components: JsonObject, others: Json): JsonObject {
+function referredOnly(components: JsonObject, others: Json): JsonObject {
   const referred = new Set<string>();
   const open: Json[] = [others];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -64,7 +64,7 @@ function matchesWeakly(tags: EntityTags, etag: string): boolean {
   return tags === "*" || tags.has(strong) || tags.has(`W/${strong}`);
 }
 
-export const isWeak = (tag: string): boolean => tag.startsWith("W/");
+const isWeak = (tag: string): boolean => tag.startsWith("W/");
 
 /** What to do when If-Match names these tags and does not hold; undefined if none is weak. */
 export const weakTagAdvice = (tags: Iterable<string>): string | undefined =>
