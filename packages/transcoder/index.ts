@@ -20,8 +20,9 @@ export {
   errorBody,
 } from "./errors/forms.ts";
 export { type Catalogue, HttpError, UpstreamFailure } from "./errors/http-error.ts";
-export { type About, openApiDocument, type Sources } from "./openapi/document.ts";
+export { openApiDocument } from "./openapi/document.ts";
 export { type Json, type JsonObject, jsonText } from "./openapi/json.ts";
+export type { About, Sources } from "./openapi/sources.ts";
 export { type DeprecationPolicy, effectiveDates } from "./policy/deprecation.ts";
 export type { MetadataOptions } from "./policy/metadata.ts";
 export { splitTarget } from "./request/http.ts";

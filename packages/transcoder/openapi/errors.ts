@@ -5,8 +5,8 @@ import { errorBody, errorForms } from "../errors/forms.ts";
 import { codeNamed, HttpError, type Reason, reasonsOf } from "../errors/http-error.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { JSON_TYPE, PROBLEM_TYPE } from "../policy/media.ts";
-import type { Sources } from "./document.ts";
 import { type JsonObject, refer } from "./json.ts";
+import type { Sources } from "./sources.ts";
 
 /** What a document tells of errors. */
 export type Errors = ReturnType<typeof errorsOf>;

@@ -10,11 +10,11 @@ import { parseTemplate } from "../contract/template.ts";
 import { operation as operationOption } from "../gen/transcoder/v1/annotations_pb.ts";
 import { effectiveDates } from "../policy/deprecation.ts";
 import { bodyTypesOf } from "../policy/media.ts";
-import type { Sources, Told } from "./document.ts";
 import { BYTES, type Json, type JsonObject, line, prose } from "./json.ts";
 import { hasPlace, pathVariables } from "./paths.ts";
 import { type Common, type Failing, responsesOf } from "./responses.ts";
 import type { Schemas } from "./schemas.ts";
+import type { Sources, Told } from "./sources.ts";
 import { requestContent } from "./streams.ts";
 
 /** An operation with what was made of it. */

@@ -7,10 +7,10 @@ import type { Operation } from "../contract/operation.ts";
 import { listParameters } from "../contract/query-parameters.ts";
 import { isConditional } from "../policy/conditional.ts";
 import { LAST_EVENT_ID, TIMEOUT_HEADERS } from "../request/input.ts";
-import type { About } from "./document.ts";
 import { type JsonObject, refer } from "./json.ts";
 import { type PathVariable, pathVariables } from "./paths.ts";
 import type { Schemas } from "./schemas.ts";
+import type { About } from "./sources.ts";
 import { lastEventId } from "./streams.ts";
 import { scalarSchema } from "./values.ts";
 

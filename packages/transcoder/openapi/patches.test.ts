@@ -2,8 +2,9 @@
 import { expect, test } from "vitest";
 import { operationsOf } from "../contract/operations.ts";
 import { compileProtos, serviceOf } from "../fixtures/compile.ts";
-import { type About, openApiDocument } from "./document.ts";
+import { openApiDocument } from "./document.ts";
 import { jsonText } from "./json.ts";
+import type { About } from "./sources.ts";
 
 const wide = Array.from({ length: 600 }, (_, i) => `int32 n${i} = ${i + 1};`).join(" ");
 const service = serviceOf(

@@ -7,10 +7,10 @@ import { headerOf, isClearable, isOutputOnly } from "../contract/fields.ts";
 import { isMerged } from "../contract/operation.ts";
 import { isNullable } from "../response/encode.ts";
 import { isLong } from "../response/scalars.ts";
-import type { Told } from "./document.ts";
 import { type JsonObject, refer as referTo } from "./json.ts";
 import { behaviorKeywords, isRequired, ownKeywords } from "./presence.ts";
 import { ruleKeywords } from "./rules.ts";
+import type { Told } from "./sources.ts";
 import { addressBytes, enumSchema, inText, nullable, scalarSchema, valueNames, wellKnownSchema } from "./values.ts";
 
 /**

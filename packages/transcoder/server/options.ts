@@ -7,7 +7,7 @@ import type { Operation } from "../contract/operation.ts";
 import type { SurveyOptions } from "../contract/operations.ts";
 import { filesBelow } from "../descriptors.ts";
 import { detailTypes, type Errors } from "../errors/forms.ts";
-import type { About, Sources } from "../openapi/document.ts";
+import type { About, Sources } from "../openapi/sources.ts";
 import type { DeprecationPolicy } from "../policy/deprecation.ts";
 import { type MetadataOptions, requestMetadata, responseMetadata } from "../policy/metadata.ts";
 import type { SizeLimits } from "../request/http.ts";
