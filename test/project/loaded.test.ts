@@ -110,6 +110,8 @@ test.each(["mongo", "databases", "inspection"])(
     const files = await loadedByImport(`packages/store/mongo/${name}.ts`);
     expect(files.some((url) => url.includes("/node_modules/mongodb/lib/"))).toBe(true);
     expect(files.filter((url) => DRIVER_PARTS.test(url))).toEqual([]);
+    // An import would load a second copy beside the driver's.
+    expect(files.filter((url) => url.includes("/node_modules/bson/"))).toHaveLength(1);
   },
 );
 

@@ -3,8 +3,8 @@
  * what the process has seen or written.
  */
 import { createHash } from "node:crypto";
-import { deserialize, serialize } from "bson";
 import {
+  BSON,
   type ClientSession,
   type ClusterTime,
   type Collection,
@@ -189,7 +189,7 @@ const TIMES = /^([0-9a-f]{8})([0-9a-f]{8})([\w-]*)$/;
 
 /** Of two texts about the same data the greater one is the later. */
 export function writeSeen(data: string, { operationTime, clusterTime }: Times): string {
-  const signed = clusterTime ? Buffer.from(serialize(clusterTime)).toString("base64url") : "";
+  const signed = clusterTime ? Buffer.from(BSON.serialize(clusterTime)).toString("base64url") : "";
   return `${data}:${hex(operationTime.getHighBitsUnsigned())}${hex(operationTime.getLowBitsUnsigned())}${signed}`;
 }
 
@@ -200,6 +200,6 @@ export function readSeen(data: string, texts: string): Times | undefined {
   if (low === "") return undefined;
   const operationTime = new Timestamp({ t: Number.parseInt(high, 16), i: Number.parseInt(low, 16) });
   if (signed === "") return { operationTime };
-  const clusterTime = deserialize(Buffer.from(signed, "base64url"), { promoteLongs: false }) as ClusterTime;
+  const clusterTime = BSON.deserialize(Buffer.from(signed, "base64url"), { promoteLongs: false }) as ClusterTime;
   return { operationTime, clusterTime };
 }
