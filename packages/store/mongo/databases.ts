@@ -28,7 +28,8 @@ export async function openDatabases(uri: string, services: readonly string[]) {
   const client = await connectAtOnce(uri, { appName: "petstore data", socketTimeoutMS: 0 });
   const database = (service: string) => client.db(databaseName(uri, service), byMajority);
   const about = (service: string) => database(service).collection<About>(ABOUT);
-  const formats = () => Promise.all(services.map((service) => about(service).findOne({ _id: "format" })));
+  const saidBy = (service: string) => about(service).findOne({ _id: "format" });
+  const formats = () => Promise.all(services.map(saidBy));
   const collectionsOf = async (service: string) => [...(await recordsIn(database(service)).collections()), SEQUENCES];
 
   return {
@@ -45,9 +46,9 @@ export async function openDatabases(uri: string, services: readonly string[]) {
 
     /** Throws `UnsupportedFormat` unless all of them are in the format of this version. */
     async checkFormats(): Promise<void> {
-      for (const [i, found] of (await formats()).entries()) {
-        const { format, fills } = found ?? {};
-        const name = databaseName(uri, services[i] as string);
+      for (const service of services) {
+        const { format, fills } = (await saidBy(service)) ?? {};
+        const name = databaseName(uri, service);
         if (format === undefined) throw new Corrupt(`There is no database ${name} of a petstore.`);
         if (fills !== undefined) throw new Corrupt(`The database ${name} is not complete: ${fills} was cut short.`);
         const problem = formatProblem(name, format);
