@@ -3,7 +3,7 @@
  * on the way, while the port leaves out what it can't read, and builds what is missing.
  */
 import type { Fields } from "./document/codec.ts";
-import type { Declaration } from "./engine/queries.ts";
+import type { Declaration } from "./engine/collections.ts";
 import type { Doc, DocumentSchema, Id } from "./port.ts";
 
 export { encode, type Fields, readRow } from "./document/codec.ts";

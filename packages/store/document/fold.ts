@@ -3,7 +3,8 @@
  * successor is taken, and what change events say about it.
  */
 import { isDeepStrictEqual } from "node:util";
-import { checkKeys, type Declaration } from "../engine/queries.ts";
+import type { Declaration } from "../engine/collections.ts";
+import { checkKeys } from "../engine/queries.ts";
 import type { Change, Decide, Doc, Id } from "../port.ts";
 import { encode, type Fields } from "./codec.ts";
 

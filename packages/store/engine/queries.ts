@@ -1,18 +1,12 @@
 /**
- * What all engines share about queries: the indexes that answer them, and what becomes of documents on their way that can't be
- * read. Such a document affects only itself: access by its `_id` is refused, lists leave it out, and it is logged.
+ * What all engines share about what is asked of them: which index answers a query, after which number a sequence can't go on,
+ * and what becomes of documents on their way that can't be read. Such a document affects only itself: access by its `_id` is
+ * refused, lists leave it out, and it is logged.
  */
-import { checkId, type Fields, type Kind } from "../document/codec.ts";
+import { checkId, type Fields } from "../document/codec.ts";
 import type { Clock, EngineContext } from "../open.ts";
-import { Corrupt, type Id, type Key, type ListQuery, type PrefixQuery } from "../port.ts";
-
-/** The part of a `Schema` that an engine works with. */
-export interface Declaration extends Kind {
-  readonly indexes: Readonly<Record<string, readonly string[]>>;
-  readonly shown?: ((doc: never) => unknown) | undefined;
-  readonly tracked?: readonly string[] | undefined;
-  readonly noted?: ((doc: never) => string | undefined) | undefined;
-}
+import { Corrupt, type Id, type Key, type ListQuery, type NextIdOptions, type PrefixQuery } from "../port.ts";
+import type { Declaration } from "./collections.ts";
 
 /** A checked query: the values that the fields of one index may have, and where the page begins. */
 export interface Scan {
@@ -28,17 +22,6 @@ export interface Match {
 }
 
 export type PrefixScan = PrefixQuery<string>;
-
-/** Throws a TypeError for a collection that not every engine could hold. */
-export function checkDeclaration({ name, indexes }: Declaration): void {
-  if (!/^[a-z][a-z0-9_]*$/i.test(name)) throw new TypeError(`"${name}" can't be the name of a collection.`);
-  for (const [index, fields] of Object.entries(indexes)) {
-    if (fields.length === 0) throw new TypeError(`Index ${index} of ${name} has no fields.`);
-    if (new Set(fields).size < fields.length) throw new TypeError(`Index ${index} of ${name} names a field twice.`);
-  }
-}
-
-export const indexedFields = ({ indexes }: Declaration): string[] => [...new Set(Object.values(indexes).flat())];
 
 /** Throws a TypeError when an indexed field holds a value that can't be queried. */
 export function checkKeys(doc: Fields, fields: readonly string[]): void {
@@ -71,6 +54,13 @@ export function checkPrefixQuery(declaration: Declaration, query: PrefixQuery<st
   if (!isText(key) || !key.startsWith(prefix))
     throw new TypeError(`The list of what begins with "${prefix}" can't go on after ${String(key)}.`);
   return { field, prefix, after: { key, _id }, limit };
+}
+
+/** Throws a TypeError for what names no sequence, and for a number that none can go on above. */
+export function checkNextId(sequence: string, { above = 0 }: NextIdOptions = {}): void {
+  checkId(sequence);
+  if (Number.isSafeInteger(above) && Number.isSafeInteger(above + 1)) return;
+  throw new TypeError(`${sequence} can't go on above ${above}: use a safe integer that another one follows.`);
 }
 
 const isText = (value: unknown): value is string => typeof value === "string" && value.isWellFormed();

@@ -5,8 +5,9 @@
 import { decode, encode, type Fields } from "../document/codec.ts";
 import { frozen, type ShownChange, shownChange, viewOf } from "../document/fold.ts";
 import { type CallOptions, type Change, type Doc, Expired, type Position } from "../port.ts";
+import type { Declaration } from "./collections.ts";
 import { createFeed, type Feed, noChanges } from "./feed.ts";
-import { type Declaration, readable } from "./queries.ts";
+import { readable } from "./queries.ts";
 import type { TableDeps } from "./table-store.ts";
 
 const MAX_READ = 256;

@@ -21,14 +21,13 @@ import {
   type Where,
 } from "../port.ts";
 import type { Row } from "../rows.ts";
-import { type Admission, checkNextId, createAdmission, createCollections, type Queues } from "./admission.ts";
+import { type Admission, createAdmission, type Queues } from "./admission.ts";
+import { checkDeclaration, createCollections, type Declaration, indexedFields } from "./collections.ts";
 import {
   attemptsAt,
-  checkDeclaration,
+  checkNextId,
   checkPrefixQuery,
   checkQuery,
-  type Declaration,
-  indexedFields,
   type PrefixScan,
   type Report,
   readable,

@@ -14,8 +14,9 @@ import {
   Timestamp,
 } from "mongodb";
 import { frozen, type ShownChange, type View } from "../document/fold.ts";
+import type { Declaration } from "../engine/collections.ts";
 import type { Past } from "../engine/feed.ts";
-import { type Declaration, type Report, readable } from "../engine/queries.ts";
+import { type Report, readable } from "../engine/queries.ts";
 import { type Change, type Doc, Expired, type Position, Unavailable } from "../port.ts";
 import { UNAUTHORIZED } from "./connect.ts";
 import type { Database } from "./database.ts";

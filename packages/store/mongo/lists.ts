@@ -4,7 +4,8 @@
  */
 import { type Db, type IndexDescription, MongoServerError } from "mongodb";
 import type { Fields } from "../document/codec.ts";
-import { beyondPrefix, type Declaration, type PrefixScan, type Scan } from "../engine/queries.ts";
+import type { Declaration } from "../engine/collections.ts";
+import { beyondPrefix, type PrefixScan, type Scan } from "../engine/queries.ts";
 import { Corrupt, type Id } from "../port.ts";
 import { connect } from "./connect.ts";
 import { type Database, find, type Raw } from "./database.ts";

@@ -6,14 +6,13 @@ import "./driver-on-demand.ts";
 import { randomBytes } from "node:crypto";
 import { checkId } from "../document/codec.ts";
 import { viewOf } from "../document/fold.ts";
-import { type Admission, checkNextId, createAdmission, createCollections, type Queues } from "../engine/admission.ts";
+import { type Admission, createAdmission, type Queues } from "../engine/admission.ts";
+import { checkDeclaration, createCollections, type Declaration, indexedFields } from "../engine/collections.ts";
 import {
   attemptsAt,
-  checkDeclaration,
+  checkNextId,
   checkPrefixQuery,
   checkQuery,
-  type Declaration,
-  indexedFields,
   type PrefixScan,
   readable,
   reporting,

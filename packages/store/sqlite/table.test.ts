@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { encode } from "../document/codec.ts";
-import type { Declaration, Match } from "../engine/queries.ts";
+import type { Declaration } from "../engine/collections.ts";
+import type { Match } from "../engine/queries.ts";
 import { directoryForEach } from "../fixtures/directory.ts";
 import { embeddedTable, listSql, prefixSql, prepareTable } from "./table.ts";
 

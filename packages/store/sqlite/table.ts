@@ -4,7 +4,8 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { compareIds, peek } from "../document/codec.ts";
-import { beyondPrefix, type Declaration, indexedFields, isKey, type PrefixScan, type Scan } from "../engine/queries.ts";
+import { type Declaration, indexedFields } from "../engine/collections.ts";
+import { beyondPrefix, isKey, type PrefixScan, type Scan } from "../engine/queries.ts";
 import type { ChangeLog, LogEntry } from "../engine/table-changes.ts";
 import type { Table } from "../engine/table-store.ts";
 import type { Key } from "../port.ts";
