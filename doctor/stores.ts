@@ -1,4 +1,7 @@
-/** Opens the four stores, each for a change or all for a look: at rest, in MongoDB, or through the admin ports of a petstore that has its files open. */
+/**
+ * Opens the four stores, each for a change or all for a look: at rest, in MongoDB, or through the admin ports of a petstore that
+ * has its files open.
+ */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";

@@ -1,7 +1,8 @@
 /**
  * Reads by `_id`. All reads that are requested in one tick of the event loop, or while a query is under way, share one
  * query, in which each document is requested and decoded once. No caller joins a query that was sent before, because its
- * answer may be older than what that caller has seen.
+ * answer may be older than what that caller has seen. And what is known of documents from such reads, and from writes, without
+ * another one.
  */
 import { encode, type Fields, peek } from "../document/codec.ts";
 import { createBatcher } from "../engine/batcher.ts";
