@@ -20,8 +20,9 @@ import {
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import { createMetrics, type Metrics } from "../processes/metrics.ts";
-import { type Auth, addAdmission, neededMethods } from "./auth.ts";
+import { type Auth, addAdmission } from "./auth.ts";
 import type { Cors } from "./cors.ts";
+import { neededMethods } from "./events/watched-services.ts";
 import {
   countStreams,
   createRates,

@@ -1,8 +1,7 @@
 /**
  * Authentication and authorization of callers. Both endpoints use `admit` for every RPC; nothing else in the gateway
  * authenticates. The services authenticate outside callers in the same way at their own ports
- * (`packages/rpc/server/dispatcher.ts`), where they trust the gateway to name its callers. `neededMethods` says which RPCs a
- * request asks for: those of GET /events follow from its query.
+ * (`packages/rpc/server/dispatcher.ts`), where they trust the gateway to name its callers.
  */
 import type { IncomingMessage } from "node:http";
 import type { DescMethod } from "@bufbuild/protobuf";
@@ -10,11 +9,9 @@ import { ConnectError } from "@connectrpc/connect";
 import type { Authentication } from "@petstore/rpc/auth/authentication";
 import { credentialsOf } from "@petstore/rpc/auth/credentials";
 import { ANONYMOUS, type Principal } from "@petstore/rpc/call";
-import { HttpError, parseQuery, splitTarget } from "connect-transcoder";
+import { HttpError } from "connect-transcoder";
 import type { FastifyInstance } from "fastify";
 import { reasonOf } from "#errors";
-import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
-import { servicesFor, type WatchedService, watchedServices } from "./events/watched-services.ts";
 import type { countStreams, createRates, createShedding } from "./limits.ts";
 import type { FailedCredentials } from "./rates.ts";
 
@@ -125,31 +122,4 @@ export function addAdmission(
     const admitted = admit(request.raw, method, (caller) => count(request, caller), also);
     return admitted instanceof Promise ? admitted.then(set) : set(admitted);
   });
-}
-
-/**
- * The RPCs whose scopes a request needs: the one that it calls, or for WatchEvents the Watch RPCs of the record types that
- * it asks for. The caller is authorized before the query is validated: a query that can't be read needs the RPCs of all
- * types, and is refused later.
- */
-export function neededMethods(target: string, method: DescMethod): readonly [DescMethod, ...DescMethod[]] {
-  if (method.parent.typeName !== EventService.typeName) return [method];
-  const [first, ...others] = asked(target).map(({ method }) => method);
-  return first ? [first, ...others] : [method];
-}
-
-function asked(target: string): readonly WatchedService[] {
-  const query = parametersOf(target);
-  const values = (name: string) => query.filter(([one]) => one === name).flatMap(([, value]) => value.split(","));
-  const types = values("types").map((value) => watchedServices.find(({ name }) => name === value)?.type);
-  const known = types.filter((type) => type !== undefined);
-  return known.length < types.length ? watchedServices : servicesFor(known, values("petId").length > 0);
-}
-
-function parametersOf(target: string): readonly (readonly [string, string])[] {
-  try {
-    return parseQuery(splitTarget(target).query);
-  } catch {
-    return [];
-  }
 }

@@ -1,12 +1,22 @@
-/** The four services that publish changes of their records, and how their events become CloudEvents. */
+/**
+ * The four services that publish changes of their records, which of their RPCs a request needs, and how their events become
+ * CloudEvents.
+ */
 
-import { create, type DescMessage, type DescMethodServerStreaming, type Message } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type Message,
+} from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { TellUnknown } from "connect-transcoder";
+import { parseQuery, splitTarget, type TellUnknown } from "connect-transcoder";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
 import { EventType, EventTypeSchema } from "#proto/petstore/common/v1/watch_pb.ts";
 import {
   CategoryCloudEventSchema,
+  EventService,
   InventoryCloudEventSchema,
   OrderCloudEventSchema,
   PetCloudEventSchema,
@@ -133,3 +143,30 @@ export const servicesFor = (types: readonly RecordType[], hasPets: boolean): rea
   watchedServices.filter(({ type, isAboutPets }) =>
     types.length > 0 ? types.includes(type) : isAboutPets || !hasPets,
   );
+
+/**
+ * The RPCs whose scopes a request needs: the one that it calls, or for WatchEvents the Watch RPCs of the record types that
+ * it asks for. The caller is authorized before the query is validated: a query that can't be read needs the RPCs of all
+ * types, and is refused later.
+ */
+export function neededMethods(target: string, method: DescMethod): readonly [DescMethod, ...DescMethod[]] {
+  if (method.parent.typeName !== EventService.typeName) return [method];
+  const [first, ...others] = asked(target).map(({ method }) => method);
+  return first ? [first, ...others] : [method];
+}
+
+function asked(target: string): readonly WatchedService[] {
+  const query = parametersOf(target);
+  const values = (name: string) => query.filter(([one]) => one === name).flatMap(([, value]) => value.split(","));
+  const types = values("types").map((value) => watchedServices.find(({ name }) => name === value)?.type);
+  const known = types.filter((type) => type !== undefined);
+  return known.length < types.length ? watchedServices : servicesFor(known, values("petId").length > 0);
+}
+
+function parametersOf(target: string): readonly (readonly [string, string])[] {
+  try {
+    return parseQuery(splitTarget(target).query);
+  } catch {
+    return [];
+  }
+}
