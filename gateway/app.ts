@@ -117,7 +117,7 @@ export async function buildGateway(options: GatewayOptions): Promise<FastifyInst
     (app) => cors?.register(app), // 204: preflights; what is refused below can be read by pages
     refuseWithoutMemory, // 503
     rates.limit, // 429 for what asks for no operation; the others are counted when their caller is known
-    unrouted(answerUnknownRpc), // 404, as its RPC protocol has it
+    unknownRpcs, // 404, as its RPC protocol has it
     (app) => app.register(transcoder, served), // 404, 405; 414, 431; 400 for `Host`; then `admit`, and what an operation asks
     ...plugins.map(inScope), // the RPC endpoint: 415 for gRPC, then `admit`
   ];
@@ -150,13 +150,10 @@ const inScope =
   (app) =>
     app.register(plugin);
 
-/** Answers what has no route, if `answer` does. All else passes. */
-const unrouted =
-  (answer: typeof answerUnknownRpc): Layer =>
-  (app) =>
-    app.addHook("onRequest", (request, reply, done) => {
-      if (!request.is404 || !answer(app, request, reply)) done();
-    });
+const unknownRpcs: Layer = (app) =>
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404 || !answerUnknownRpc(app, request, reply)) done();
+  });
 
 const checkHosts =
   (hosts: GatewayOptions["hosts"]): Layer =>
