@@ -25,9 +25,8 @@ import { until } from "@petstore/rpc/server/until";
 import { arrivedTooLate, createErrorExit, HttpError, unexplained } from "connect-transcoder";
 import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details_pb.js";
 import type { FastifyRequest } from "fastify";
-import { type Reason, reasonOf, rpcError } from "#errors";
+import { errorOptions, type Reason, reasonOf, rpcError } from "#errors";
 import type { RpcEndpointOptions } from "./rpc-endpoint.ts";
-import { errorOptions } from "./services.ts";
 
 /** The HTTP request that an RPC came with, and whether its message could be read. */
 export interface Exchange {

@@ -10,7 +10,7 @@ import { seededRandom } from "@petstore/runtime/clock";
 import { ConfigError } from "@petstore/runtime/environment";
 import { type Running, STOP_LIMIT_MS } from "@petstore/runtime/lifecycle";
 import { effectiveDates, logUnknownValues, operationsOf } from "connect-transcoder";
-import { errors } from "#errors";
+import { errorOptions, errors } from "#errors";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { STARTED } from "../processes/admin.ts";
 import { type Common, openCommon, type PathTo, pathsOverNetwork } from "../processes/common.ts";
@@ -30,7 +30,7 @@ import { createFaults, type Faults, setFaultsFile } from "./faults.ts";
 import { createReadiness, health } from "./health.ts";
 import { createRateLimits, limitFailedCredentials } from "./rates.ts";
 import { rpcEndpoint } from "./rpc-endpoint.ts";
-import { errorOptions, publicServices } from "./services.ts";
+import { publicServices } from "./services.ts";
 
 /** Runs the gateway as a process of its own. */
 export async function serve(config: GatewayConfig, stack: AsyncDisposableStack): Promise<Running> {

@@ -1,9 +1,6 @@
-/** Which services the gateway offers, at which endpoint, and the errors that HTTP carries for them. */
+/** Which services the gateway offers, and at which endpoint. */
 import type { DescService } from "@bufbuild/protobuf";
-import type { CatalogueErrors } from "connect-transcoder";
-import { errorSource } from "#errors";
 import { CategoryService } from "#proto/petstore/category/v1/category_service_pb.ts";
-import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { EventService } from "#proto/petstore/event/v1/event_service_pb.ts";
 import { InventoryService } from "#proto/petstore/inventory/v1/inventory_service_pb.ts";
 import { OrderService } from "#proto/petstore/order/v1/order_service_pb.ts";
@@ -20,9 +17,3 @@ export const publicServices: readonly { readonly name: ServiceName; readonly des
 
 /** The services of the HTTP API: the public ones, and the gateway's own EventService. */
 export const httpServices: readonly DescService[] = [...publicServices.map(({ desc }) => desc), EventService];
-
-/** The petstore's errors as HTTP carries them. */
-export const errorOptions: CatalogueErrors = {
-  catalogue: { reasons: ErrorReasonSchema, domain: errorSource.domain },
-  system: errorSource.system,
-};

@@ -1,6 +1,10 @@
-/** The petstore's errors as RPCs carry them: the reasons of the contract, in a google.rpc.ErrorInfo of the domain "petstore". */
+/**
+ * The petstore's errors as RPCs carry them: the reasons of the contract, in a google.rpc.ErrorInfo of the domain "petstore".
+ * And as HTTP carries them.
+ */
 import { getOption } from "@bufbuild/protobuf";
 import { createErrorCatalogue } from "@petstore/rpc/errors";
+import type { CatalogueErrors } from "connect-transcoder";
 import { error } from "connect-transcoder/gen/transcoder/v1/annotations_pb.js";
 import { type ErrorReason, ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 
@@ -15,3 +19,9 @@ export const errors = createErrorCatalogue<Reason>(ErrorReasonSchema, {
   grpcCode: (value) => getOption(value, error).grpcCode,
 });
 export const { rpcError, reasonOf } = errors;
+
+/** The same for HTTP. */
+export const errorOptions: CatalogueErrors = {
+  catalogue: { reasons: ErrorReasonSchema, domain: errorSource.domain },
+  system: errorSource.system,
+};

@@ -568,7 +568,7 @@ export const protections = {
       ),
       trial(
         "an answer of a service that makes no sense",
-        "gateway/services.errors.test.ts",
+        "processes/errors.test.ts",
         "an answer that makes no sense: 502 after a read; after a write nobody knows, so 503",
       ),
     ],

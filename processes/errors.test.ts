@@ -14,7 +14,7 @@ import { ErrorInfoSchema } from "connect-transcoder/gen/google/rpc/error_details
 import { describe, expect, test } from "vitest";
 import { ErrorReasonSchema } from "#proto/petstore/common/v1/error_reason_pb.ts";
 import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
-import { errorOptions } from "./services.ts";
+import { errorOptions } from "./errors.ts";
 
 const failureOf = createErrorExit(errorOptions);
 const operations = operationsOf(PetService);
