@@ -7,9 +7,16 @@ import type { Decide } from "@petstore/store/port";
 import { Outcome } from "#proto/petstore/internal/v1/inventory_internal_service_pb.ts";
 import { documentAfter, toPetStatus } from "../records/record.ts";
 import { onBehalfOf } from "../records/sagas.ts";
-import { MAX_STEPS } from "./create-pet.ts";
 import type { Intent, IntentEnd, PetDoc } from "./model.ts";
-import { applyDeletion, applyIntent, dropIntent, renumberIntent, toNumberedStatus, unfinished } from "./rules.ts";
+import {
+  applyDeletion,
+  applyIntent,
+  dropIntent,
+  MAX_STEPS,
+  renumberIntent,
+  toNumberedStatus,
+  unfinished,
+} from "./rules.ts";
 import type { PetContext } from "./service.ts";
 
 /**

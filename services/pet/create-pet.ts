@@ -5,11 +5,17 @@ import { accepted, type Resolved, refused } from "../records/idempotency-keys.ts
 import { documentAfter, toPetStatus } from "../records/record.ts";
 import { onBehalfOf } from "../records/sagas.ts";
 import { NO_CATEGORY, type PetDoc, type PetParams, type PetRefusal } from "./model.ts";
-import { abort, activate, insert, insertAborted, refusalError, toNumberedStatus, unfinished } from "./rules.ts";
+import {
+  abort,
+  activate,
+  insert,
+  insertAborted,
+  MAX_STEPS,
+  refusalError,
+  toNumberedStatus,
+  unfinished,
+} from "./rules.ts";
 import type { PetContext } from "./service.ts";
-
-/** Most steps that one call takes in a saga; the rest is left to the recovery worker or to later calls. */
-export const MAX_STEPS = 4;
 
 /** Why pets can't join the category now, if they can't. Called before anything is written: a refusal leaves nothing. */
 export async function checkCategory(

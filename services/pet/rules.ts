@@ -51,6 +51,9 @@ const messages: Record<PetRefusal, string> = {
 export const refusalError = (refusal: PetRefusal) =>
   new DomainError(refusal, messages[refusal], refusal === "CATEGORY_NOT_FOUND" ? { path: "pet.category_id" } : {});
 
+/** Most steps that one call takes in a saga; the rest is left to the recovery worker or to later calls. */
+export const MAX_STEPS = 4;
+
 export const unfinished = () =>
   new DomainError(
     "UNAVAILABLE",
