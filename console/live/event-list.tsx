@@ -1,11 +1,11 @@
 /** The latest events, as a page of their own and in a rail beside every other page. */
 import { useSignal } from "@preact/signals";
-import { Chip } from "../parts/words.tsx";
+import { Chip, wordsOf } from "../parts/words.tsx";
 import type { Kind } from "../records/changes.ts";
 import { eventsCurl } from "../requests/forms.ts";
 import { hrefOf } from "../route.ts";
 import { credential } from "../session.ts";
-import { denied, kinds, type LiveEvent, liveState, readScopes, wordsOf } from "./state.ts";
+import { denied, kinds, type LiveEvent, liveState, readScopes } from "./state.ts";
 import { events, eventsUrl } from "./watch.ts";
 
 /** How many events the rail shows. */

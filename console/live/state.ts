@@ -1,8 +1,7 @@
 /** The state of the page's live updates. */
 import { signal } from "@preact/signals";
 import type { StoreEvent } from "../../packages/client/events.ts";
-import { statusWord } from "../parts/words.tsx";
-import type { Kind, Kinds } from "../records/changes.ts";
+import type { Kind } from "../records/changes.ts";
 import { ofCaller } from "../session.ts";
 
 /**
@@ -31,14 +30,3 @@ export const kinds = Object.keys(readScopes) as readonly Kind[];
 export const denied = ofCaller<readonly Kind[]>([]);
 
 export type LiveEvent = StoreEvent;
-
-/** Describes a record in a few words. */
-const words: { readonly [K in Kind]: (record: Kinds[K]) => string } = {
-  pet: ({ id, name, status }) => `Pet ${id} ${name}: ${statusWord(status)}`,
-  category: ({ id, name }) => `Category ${id} ${name}`,
-  order: ({ id, petId, complete }) =>
-    `Order ${id}${petId === undefined ? "" : ` for pet ${petId}`}: ${complete ? "complete" : "open"}`,
-  inventory: ({ petId, quantity, status }) => `Stock of pet ${petId}: ${quantity}, ${statusWord(status)}`,
-};
-
-export const wordsOf = <K extends Kind>(kind: K, record: Kinds[K]): string => words[kind](record);

@@ -118,7 +118,6 @@ export function useSending(title: string, onClose: () => void) {
   return { isSending: isSending.value, send };
 }
 
-/** Asks for confirmation of an action that can't be undone, and shows the error if it fails. */
 interface ConfirmProps {
   readonly title: string;
   readonly action: string;
@@ -129,6 +128,7 @@ interface ConfirmProps {
   readonly children: ComponentChildren;
 }
 
+/** Asks for confirmation of an action that can't be undone, and shows the error if it fails. */
 export function Confirm({ title, action, isUsual = false, run, onClose, children }: ConfirmProps) {
   const problem = useSignal<PetstoreError | undefined>(undefined);
   const { isSending, send } = useSending(title, onClose);

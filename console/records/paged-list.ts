@@ -1,8 +1,9 @@
 /** A list that is read page by page and then kept up to date. */
 import type { List, Page, PetstoreError } from "@petstore/client";
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
-import { liveState, wordsOf } from "../live/state.ts";
+import { liveState } from "../live/state.ts";
 import { announce } from "../notices.ts";
+import { wordsOf } from "../parts/words.tsx";
 import { type Kind, type Kinds, listen, type News, whenMissed } from "./changes.ts";
 import { applyChange, type Listing, type ListRules } from "./listing.ts";
 

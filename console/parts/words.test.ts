@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wordsOf } from "./state.ts";
+import { wordsOf } from "./words.tsx";
 
 const pet = { id: 1, name: "Rex", categoryId: 2, status: "pending", etag: '"4"' } as const;
 
