@@ -1,5 +1,6 @@
 /**
- * Removing what nothing can refer to any more: idempotency keys and tombstones.
+ * Removing what nothing can refer to any more: idempotency keys, tombstones and change events; and listing the keys and
+ * tombstones that are kept, to be counted.
  *
  * An index finds values, not ranges, so time is divided into periods (hours, days) that can be looked up one by one.
  */
