@@ -61,7 +61,7 @@ const ownWords: Partial<Record<ErrorCode, string>> = {
   ETAG_MISMATCH: "Somebody changed it meanwhile. Look at it in the list, and begin again.",
 };
 
-export const wordsOf = ({ code, message }: PetstoreError): string => ownWords[code] ?? message;
+const wordsOf = ({ code, message }: PetstoreError): string => ownWords[code] ?? message;
 
 export interface ProblemProps {
   readonly error: PetstoreError;

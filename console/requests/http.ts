@@ -126,7 +126,7 @@ export function httpJson(desc: DescMessage, message: Message, leftOut: readonly 
 }
 
 /** The value of a field of a message. */
-export function shownValue(field: DescField, value: unknown): Exact {
+function shownValue(field: DescField, value: unknown): Exact {
   if (field.fieldKind === "list") return (value as unknown[]).map((each) => single(field, each));
   return single(field, value);
 }

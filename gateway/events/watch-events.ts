@@ -206,7 +206,7 @@ function parse(text: string): unknown {
 const invalid = () => wrongId("must be the id of an event as it was received. Begin again without it.");
 
 /** VALIDATION_FAILED for the last event id that a caller resumes from. `message` is a sentence without its subject. */
-export function wrongId(message: string): RpcError {
+function wrongId(message: string): RpcError {
   const { lastEventId } = WatchEventsRequestSchema.field;
   const field = buildPath(WatchEventsRequestSchema).field(lastEventId).toPath();
   return violationError(errors, [{ field, message, ruleId: "", rule: [], forKey: false }]);

@@ -26,16 +26,16 @@ export type InventoryChange = ReturnType<typeof input.changeOf>;
  * handles a string as a whole, whereas it checks, encodes and decodes each field of an object separately on every change
  * of the document.
  */
-export type OrderMap = string;
+type OrderMap = string;
 
 export const NO_ORDERS: OrderMap = "";
 
 /** Matches maps whose values are a number of units and a tag, such as "2:Xq3_f0aB". */
 export const HELD_MAP = /^(?:;[1-9]\d*=[1-9]\d*:[\w-]+)*$/;
 /** Matches maps whose values are C or X. */
-export const SETTLED_MAP = /^(?:;[1-9]\d*=[CX])*$/;
+const SETTLED_MAP = /^(?:;[1-9]\d*=[CX])*$/;
 /** Matches maps whose values are traceparents. */
-export const TRACES_MAP = /^(?:;[1-9]\d*=[\da-f-]{55})*$/;
+const TRACES_MAP = /^(?:;[1-9]\d*=[\da-f-]{55})*$/;
 
 /** How an operation of Pet or Order ended. */
 const operationOutcomeSchema = s.literal([

@@ -19,7 +19,7 @@ import {
 type Rule<R> = (doc: PetDoc | undefined) => Decision<PetDoc, R>;
 
 /** A status with its revision, as Inventory derives it from stock and listing. */
-export interface NumberedStatus {
+interface NumberedStatus {
   readonly status: Status;
   readonly statusRev: number;
 }

@@ -105,12 +105,12 @@ const fingerprint = (value: unknown): string => {
 };
 
 /** Where a page ends: the last record, and what the list is ordered by if that is not the id. */
-export interface PageEnd {
+interface PageEnd {
   readonly _id: number;
   readonly key?: string | undefined;
 }
 
-export const writeToken = ({ _id, key }: PageEnd, bound: string): string =>
+const writeToken = ({ _id, key }: PageEnd, bound: string): string =>
   Buffer.from([_id, bound, ...(key === undefined ? [] : [key])].join(".")).toString("base64url");
 
 /** `fits`: whether a key can be one of this list. */

@@ -6,13 +6,13 @@
 import { leave } from "@petstore/rpc/server/until";
 import type { Runtime } from "@petstore/runtime/clock";
 
-export interface Waiter {
+interface Waiter {
   /** On the clock, in milliseconds. */
   dueAt: number;
   wake: () => void;
 }
 
-export type SharedTimer = ReturnType<typeof createSharedTimer>;
+type SharedTimer = ReturnType<typeof createSharedTimer>;
 
 export function createSharedTimer({ clock, sleep }: Pick<Runtime, "clock" | "sleep">) {
   const waiters = new Set<Waiter>();

@@ -191,7 +191,7 @@ export interface Place {
   readonly snapshot?: SnapshotPlace | undefined;
 }
 
-export interface SnapshotPlace {
+interface SnapshotPlace {
   /** The id of the last record that was sent; 0 before the first. */
   readonly after: number;
   /** Fingerprint of the filters (`boundTo`). */
@@ -205,7 +205,7 @@ export function writeResumeToken(kind: string, { position, snapshot }: Place): s
 }
 
 /** Throws VALIDATION_FAILED for a token of another kind of changes or, within a snapshot, of other filters. */
-export function readResumeToken(kind: string, bound: string, token: string): Place {
+function readResumeToken(kind: string, bound: string, token: string): Place {
   const parts = token.split(".");
   const sum = parts.pop();
   const [given, position = "", after, givenBound, ...others] = parts;
