@@ -1,11 +1,11 @@
 /** Through which of our files one request passes, and whether docs/architecture.md tells it as it is. */
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LAUNCHED } from "@petstore/runtime/lifecycle";
 import { beforeAll, expect, test } from "vitest";
+import { run } from "../../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../harness/instances.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -34,19 +34,15 @@ beforeAll(async () => {
   const dir = await mkdtemp(join(tmpdir(), "one-request-"));
   stack.defer(() => rm(dir, { recursive: true }));
   const script = `data:text/javascript,${encodeURIComponent(COUNT)}`;
-  const child = spawn(process.execPath, ["--import", script, "launcher/main.ts", "--single-process"], {
-    cwd: ROOT,
-    env: { DATA_DIR: dir, PORT_BASE: `${await freePorts()}`, [LAUNCHED]: "1" },
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-  });
-  const ended = once(child, "exit");
-  stack.defer(async () => {
-    child.kill("SIGKILL");
-    await ended;
+  const args = ["--import", script, join(ROOT, "launcher/main.ts"), "--single-process"];
+  const env = { DATA_DIR: dir, PORT_BASE: `${await freePorts()}`, [LAUNCHED]: "1" };
+  const { process: child, ended, output } = stack.use(run(args, env, true));
+  const early = ended.then(() => {
+    throw new Error(output());
   });
   const told = async (type: string): Promise<{ url: string; files: string[] }> => {
     for (;;) {
-      const [message] = await once(child, "message");
+      const [message] = await Promise.race([once(child, "message"), early]);
       if (message.type === type) return message;
     }
   };
@@ -67,7 +63,6 @@ beforeAll(async () => {
   child.send({ type: "tell" });
   const urls = (await told("files")).files.filter((url) => url.startsWith(`file://${ROOT}/`));
   files = urls.map((url) => url.slice(`file://${ROOT}/`.length)).filter((path) => !path.startsWith("node_modules/"));
-  child.kill("SIGKILL");
 }, 120_000);
 
 test("an order passes no more of our files than can be read in one go", () => {
