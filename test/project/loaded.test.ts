@@ -22,7 +22,6 @@ async function loadedBy(program: string[], says: Report["type"] = "ready", env: 
   stack.defer(() => rm(dir, { recursive: true }));
   const child = spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(PRINT)}`, ...program], {
     cwd: join(import.meta.dirname, "../.."),
-    // A list of all files that were loaded is a part of what V8 knows about coverage.
     env: {
       NODE_V8_COVERAGE: join(dir, "coverage"),
       DATA_DIR: dir,
@@ -40,10 +39,15 @@ async function loadedBy(program: string[], says: Report["type"] = "ready", env: 
   expect(await once(child, "message")).toMatchObject([{ type: says }, undefined]);
   child.send({ type: "stop" } satisfies Command);
   await ended;
-  const [report = ""] = await readdir(join(dir, "coverage"));
-  const coverage = JSON.parse(await readFile(join(dir, "coverage", report), "utf8"));
-  const files = (coverage.result as { url: string }[]).map(({ url }) => url);
+  const files = await filesIn(join(dir, "coverage"));
   return { files, builtins: /^loaded (.*)$/m.exec(output)?.[1] ?? "" };
+}
+
+/** The files that a process has loaded, whose coverage is reported in this directory: V8 lists all of them there. */
+async function filesIn(dir: string): Promise<string[]> {
+  const [report = ""] = await readdir(dir);
+  const coverage = JSON.parse(await readFile(join(dir, report), "utf8"));
+  return (coverage.result as { url: string }[]).map(({ url }) => url);
 }
 
 test.each([
@@ -97,10 +101,9 @@ async function loadedByImport(file: string): Promise<string[]> {
     { cwd: join(import.meta.dirname, "../.."), env: { NODE_V8_COVERAGE: dir }, stdio: "inherit" },
   );
   await once(child, "close");
-  const [report = ""] = await readdir(dir);
-  const coverage = JSON.parse(await readFile(join(dir, report), "utf8"));
+  const files = await filesIn(dir);
   await rm(dir, { recursive: true });
-  return (coverage.result as { url: string }[]).map(({ url }) => url);
+  return files;
 }
 
 test.each(["mongo", "databases", "inspection"])(
