@@ -268,8 +268,8 @@ describe("settings that are wrong", () => {
   const started = async (args: string[], env: Record<string, string>) => {
     await using it = run(
       args.map((arg) => (arg.endsWith(".ts") ? join(root, arg) : arg)),
-      // A petstore may be at the usual ports.
-      { LOG_LEVEL: "trace", PORT: "0", ADMIN_PORT: "off", ...env },
+      // A petstore may be at the usual ports, and have the usual directory.
+      { LOG_LEVEL: "trace", PORT: "0", ADMIN_PORT: "off", DATA_DIR: inDirectory("data-of-none"), ...env },
     );
     expect(await it.ended).toBe(1);
     expect(it.output()).not.toBe("");
