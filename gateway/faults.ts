@@ -5,6 +5,7 @@
 import { readFile } from "node:fs/promises";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { rpcName } from "@petstore/rpc/call";
 import type { Runtime } from "@petstore/runtime/clock";
 import { ConfigError, duration } from "@petstore/runtime/environment";
 import type { Fault } from "@petstore/testing";
@@ -25,13 +26,12 @@ const MAX_COUNT = 1_000_000_000;
 const delayFormat = duration("0ms", "60s");
 
 const operations = httpServices.flatMap(operationsOf);
-const nameOf = ({ parent, name }: DescMethod) => `${parent.typeName}/${name}`;
 
 function methodsOf(match: string): readonly DescMethod[] {
   const all = httpServices.flatMap(({ methods }: DescService): readonly DescMethod[] => methods);
   if (match === "*") return all;
-  const meant = operations.filter(({ verb, path }) => `${verb} ${path}` === match).map(({ method }) => nameOf(method));
-  return all.filter((method) => nameOf(method) === match || meant.includes(nameOf(method)));
+  const meant = operations.filter(({ verb, path }) => `${verb} ${path}` === match).map(({ method }) => rpcName(method));
+  return all.filter((method) => rpcName(method) === match || meant.includes(rpcName(method)));
 }
 
 const isCount = (value: unknown, least: number) =>
@@ -103,13 +103,13 @@ export function createFaults(
     draw = next;
     current = given.map((fault) => ({
       fault,
-      methods: new Set(methodsOf(fault.match).map(nameOf)),
+      methods: new Set(methodsOf(fault.match).map(rpcName)),
       left: fault.times ?? Number.POSITIVE_INFINITY,
     }));
   }
   /** The first that strikes a call. */
   function next(method: DescMethod): Fault | undefined {
-    const struck = current.find((one) => one.left > 0 && one.methods.has(nameOf(method)) && draw() < one.fault.rate);
+    const struck = current.find((one) => one.left > 0 && one.methods.has(rpcName(method)) && draw() < one.fault.rate);
     if (struck) struck.left--;
     return struck?.fault;
   }

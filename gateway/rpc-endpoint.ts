@@ -7,6 +7,7 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { Code, createContextValues, type Transport } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
+import { rpcName } from "@petstore/rpc/call";
 import type { PlainAnswer } from "@petstore/rpc/http/answers";
 import {
   beforeFailure,
@@ -92,7 +93,7 @@ export const rpcEndpoint =
  */
 function routed(app: FastifyInstance, { basePath, services }: RpcEndpointOptions): FastifyInstance {
   const methods = services.flatMap(({ desc }) => desc.methods.filter(isServed));
-  const byPath = new Map(methods.map((method) => [`/${method.parent.typeName}/${method.name}`, method]));
+  const byPath = new Map(methods.map((method) => [`/${rpcName(method)}`, method]));
   const all = (path: string, _options: object, handle: RouteHandlerMethod) => {
     const method = byPath.get(path) as DescMethod;
     const judge = judgeTypes(method, errors, NOT_GRPC);
