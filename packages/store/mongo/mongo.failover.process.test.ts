@@ -39,7 +39,7 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
     const stop = new AbortController();
     const stores = [await openForTest(set.uri, "failover"), await openForTest(set.uri, "failover")];
     const progress = { answers: 0 };
-    const watched = [watch(stores.slice(0, 1)), watch(stores.slice(1)), watch(stores)];
+    const watchers = await Promise.all([watch(stores.slice(0, 1)), watch(stores.slice(1)), watch(stores)]);
     const runs = stores.map((store, i) => load(store, 1_000_000 * (i + 1), progress, stop.signal));
 
     const resumed = async () => {
@@ -62,7 +62,7 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
     stop.abort();
     const histories = await Promise.all(runs);
     await (await stores[0]?.collection(LEDGERS))?.update(LAST, () => put({ _id: LAST, made: [0] }, 0));
-    const told = await Promise.all(watched);
+    const told = await Promise.all(watchers.map((watcher) => watcher.told));
     for (const store of stores) await store.close();
     await verify(histories);
     for (const one of told) await verifyTold(one, histories);
@@ -127,27 +127,31 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
 
 type Told = Change<{ readonly count: number; readonly last: number | undefined }>;
 
-/** Reads all changes, each hundred of them at the next of the stores, until the last ledger is written. */
-async function watch(stores: readonly Store[]): Promise<Told[]> {
-  const told: Told[] = [];
-  let position: Position | undefined;
-  for (let turn = 0; !told.some(({ _id }) => _id === LAST); turn++) {
+/**
+ * Reads the changes that follow its own answer, each hundred of them at the next of the stores, until the last ledger is
+ * written.
+ */
+async function watch(stores: readonly Store[]): Promise<{ readonly told: Promise<Told[]> }> {
+  const open = async (turn: number, after?: Position) => {
     const stop = new AbortController();
     const ledgers = await (stores[turn % stores.length] as Store).collection(LEDGERS);
-    const changes = await ledgers.changes({
-      after: position,
-      signal: stop.signal,
-      deadline: realTime.clock() + 60_000,
-    });
-    const before = told.length;
-    for await (const batch of changes) {
-      told.push(...batch);
-      const isTurnOver = stores.length > 1 && told.length > before + 100;
-      if (isTurnOver || batch.some(({ _id }) => _id === LAST)) stop.abort();
+    const deadline = realTime.clock() + 60_000;
+    return { stop, changes: await ledgers.changes({ after, signal: stop.signal, deadline }) };
+  };
+  const read = async ({ stop, changes }: Awaited<ReturnType<typeof open>>) => {
+    const told: Told[] = [];
+    for (let turn = 1; ; turn++) {
+      const before = told.length;
+      for await (const batch of changes) {
+        told.push(...batch);
+        const isTurnOver = stores.length > 1 && told.length > before + 100;
+        if (isTurnOver || batch.some(({ _id }) => _id === LAST)) stop.abort();
+      }
+      if (told.some(({ _id }) => _id === LAST)) return told;
+      ({ stop, changes } = await open(turn, changes.position));
     }
-    position = changes.position;
-  }
-  return told;
+  };
+  return { told: read(await open(0)) };
 }
 
 /** The highest count that any process was told, per document. */
