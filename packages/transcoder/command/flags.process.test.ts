@@ -115,7 +115,7 @@ test.each(rows)("$flags", async ({ flags, ask: { path, ...init }, see, ...expect
 
 test("--timeout ends a call, and --max-bytes refuses a larger answer", async () => {
   const { ask } = await serveWith([...args, "--timeout", "300ms", "--max-bytes", "4"]);
-  expect((await ask("/items/large-enough")).status).toBe(503);
+  expect((await ask("/items/large-enough")).status).toBe(502);
   const late = await ask("/items/held");
   expect([late.status, JSON.parse(late.text).code]).toEqual([504, 4]);
 });

@@ -36,15 +36,19 @@ async function listen(server: Http2Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Asks for a book by a transport to an address. */
-async function ask(transport: Transport, options: Partial<TranscoderOptions> = {}) {
+/** Asks, for a book if not told otherwise, by a transport to an address. */
+async function ask(
+  transport: Transport,
+  options: Partial<TranscoderOptions> = {},
+  [path, init]: [string, RequestInit?] = ["/books/1"],
+) {
   const { app, call } = await serve(
     service,
     {},
     { services: [{ desc: service, transport }], errors: "status", ...options },
   );
   open.unshift(app);
-  return call("/books/1");
+  return call(path, init);
 }
 
 describe.each(Object.entries(transports))("by %s", (_name, transportTo) => {
@@ -116,10 +120,19 @@ describe.each(Object.entries(transports))("by %s", (_name, transportTo) => {
       routes: (router) =>
         router.service(service, {
           getBook: () => ({ title: "x".repeat(2000) }),
+          sort: () => ({ numbers: Array(2000).fill(1n) }),
         } as object),
     });
-    const large = await ask(transportTo(await listen(createServer(routes))));
-    expect(large.text).toContain("A service can't be reached now.");
+    const transport = transportTo(await listen(createServer(routes)));
+    const large = await ask(transport);
+    expect(large.status).toBe(502);
+    expect(large.text).toContain("A service gave an answer that is larger than allowed. Ask for less.");
+    const headers = { "content-type": "application/json" };
+    const written = await ask(transport, {}, ["/sort", { method: "POST", headers, body: "[1]" }]);
+    expect(written.status).toBe(503);
+    expect(written.text).toContain(
+      "A service gave an answer that is larger than allowed. The write may or may not have",
+    );
     const silent = createServer();
     silent.on("stream", (stream) => stream.on("error", () => {}));
     const late = await ask(transportTo(await listen(silent)), { limits: { requestMs: 100 } });

@@ -164,8 +164,9 @@ export function unexplained(cause: unknown, isRead: boolean): HttpError {
     case Code.Unavailable:
     case Code.Aborted: // the connection was reset
     case Code.Canceled:
-    case Code.ResourceExhausted: // an answer that is too large, perhaps
       return unavailable();
+    case Code.ResourceExhausted:
+      return isTooLarge(cause) ? tooLarge(isRead) : unavailable();
     case Code.DeadlineExceeded:
       return new HttpError("DEADLINE_EXCEEDED", `The time for the request ran out. ${advice}`);
     case Code.Internal:
@@ -175,6 +176,18 @@ export function unexplained(cause: unknown, isRead: boolean): HttpError {
       return UPSTREAM_ERROR;
   }
 }
+
+/** Whether Connect stopped reading an answer for its size. */
+const isTooLarge = ({ rawMessage, metadata }: ConnectError): boolean =>
+  /^message (size|is larger) /.test(rawMessage) && !metadata.has("grpc-status");
+
+/** Trying again would end in the same way. */
+const tooLarge = (isRead: boolean): HttpError => {
+  const what = "A service gave an answer that is larger than allowed.";
+  return isRead
+    ? new HttpError("UPSTREAM_ERROR", `${what} Ask for less.`)
+    : new HttpError("UNAVAILABLE", `${what} The write may or may not have happened.`);
+};
 
 const NOT_FOUND = new HttpError("ROUTE_NOT_FOUND", "There is nothing at this path.");
 
