@@ -99,11 +99,14 @@ export function createProcesses({
     });
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text) => logs.set(name, logs.get(name) + text));
-    const ended = once(child, "exit");
+    // Not at its exit: then a part of its log may still be on its way, and its reports.
+    const ended = once(child, "close");
     const started: Process = { child, ended, isRunning: true, mayEnd: own.CRASH_AT !== undefined };
-    // Prints why the process ended, for a test that fails because of it.
-    child.once("exit", (code, signal) => {
+    child.once("exit", () => {
       started.isRunning = false;
+    });
+    // Prints why the process ended, for a test that fails because of it.
+    child.once("close", (code, signal) => {
       const how = code ? `exit code ${code}` : !started.mayEnd && (signal ?? "exit code 0, which nobody asked for");
       if (how) process.stderr.write(`${name} ended with ${how}:\n${logs.get(name)?.slice(-4000)}\n`);
     });
@@ -117,7 +120,7 @@ export function createProcesses({
       if (report.type === "refused") failed(report.message);
     });
     child.once("error", (error) => failed(error.message));
-    child.once("exit", (code, signal) => failed(`it ended with ${signal ?? code}`));
+    child.once("close", (code, signal) => failed(`it ended with ${signal ?? code}`));
     try {
       await promise;
     } finally {
