@@ -128,7 +128,8 @@ describe.each(kinds)("$schema.name", ({ service, schema, path, idName, make, get
       checkTellsNoSecrets(seen.text);
       const error = ConnectError.from(await get(id).catch((reason) => reason));
       expect([error.code, reasonOf(error)?.reason]).toEqual([Code.Internal, UNREADABLE.code]);
-      expect(petstore.logs(service)).toContain(`Document ${id} of ${schema.name} is not as this petstore writes it`);
+      const words = `Document ${id} of ${schema.name} is not as this petstore writes it`;
+      await expect.poll(() => petstore.logs(service)).toContain(words);
     }
   });
 
