@@ -29,11 +29,15 @@ test("in the gateway's stream, and in that of a service", { timeout: 120_000 }, 
     }
   })().catch(() => {});
   const watched: (string | undefined)[] = [];
+  const begun = Promise.withResolvers<void>();
   const watching = (async () => {
     const orders = createClient(OrderService, petstore.transport(OrderService));
-    for await (const { response } of orders.watchOrders({ snapshot: true }, { signal }))
+    for await (const { response } of orders.watchOrders({ snapshot: true }, { signal })) {
+      if (response.case === "synced") begun.resolve();
       if (response.case === "event") watched.push(readTraceparent(response.value.traceparent)?.traceId);
-  })().catch(() => {});
+    }
+  })().catch(begun.reject);
+  await begun.promise;
 
   const { record } = await petstore.ask<{ id: number }>("POST", "/store/orders", { petId }, by(ORDERED));
   await expect.poll(() => watched).toEqual([ORDERED]);
