@@ -1,6 +1,7 @@
 import { realTime } from "@petstore/runtime/clock";
 import { ObjectId } from "mongodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ask, mongodMissing, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { mongodbMissing, openPlace, type Place, withDatabaseName } from "../../../test/harness/mongodb.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { Corrupt, type Doc, put, schema, UnusableServer } from "../port.ts";
@@ -110,6 +111,19 @@ describe.skipIf(mongodbMissing)("a database", () => {
     }
   });
 });
+
+test.skipIf(mongodMissing)(
+  "a server that is slow to tell of its oplog is not taken for one with another clock",
+  async () => {
+    await using set = await startReplicaSet({ arguments: ["--setParameter", "enableTestCommands=1"] });
+    await (await openForTest(set.uri, "things")).close();
+    const data = { failCommands: ["collStats"], appName: "petstore doctor", blockConnection: true, blockTimeMS: 2_500 };
+    await ask(set.members[0]?.host, { configureFailPoint: "failCommand", mode: "alwaysOn", data });
+    const { problems, close } = await inspectDatabase(set.uri, "things", realTime);
+    expect(await problems()).toEqual([]);
+    await close();
+  },
+);
 
 test("a server that does not answer is not waited for", { timeout: 30_000 }, async () => {
   await expect(inspectDatabase("mongodb://127.0.0.1:1/?replicaSet=rs0", "things", realTime)).rejects.toThrow(

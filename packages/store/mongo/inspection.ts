@@ -110,16 +110,22 @@ const orElse =
     throw error;
   };
 
+/** How far the clocks are apart at least, in milliseconds, however long the answer takes. */
+async function apartBy(client: MongoClient, clock: EngineContext["clock"]): Promise<number> {
+  const before = clock();
+  const { localTime } = await client.db("admin").command({ hello: 1 });
+  return Math.max(0, before - localTime.getTime(), localTime.getTime() - clock());
+}
+
 async function server(client: MongoClient, db: Db, clock: EngineContext["clock"]): Promise<Problem[]> {
   const admin = client.db("admin");
   const nothing = () => undefined;
-  const [hello, config, stats, oplog] = await Promise.all([
-    admin.command({ hello: 1 }),
+  const [apart, config, stats, oplog] = await Promise.all([
+    apartBy(client, clock),
     admin.command({ replSetGetConfig: 1 }).catch(orElse(nothing)),
     db.command({ dbStats: 1 }).catch(orElse(nothing)),
     oplogOf(client).catch(orElse(nothing)),
   ]);
-  const apart = Math.abs(hello.localTime.getTime() - clock());
   const members: readonly Document[] = config?.config.members ?? [];
   const arbiters = members.filter(({ arbiterOnly }) => arbiterOnly).length;
   const free = (stats?.fsTotalSize ?? 0) - (stats?.fsUsedSize ?? 0);
