@@ -11,7 +11,7 @@ import { inspectDatabase } from "./inspection.ts";
 interface Thing extends Doc {
   readonly size?: number;
 }
-const THINGS = schema<Thing>()("things", { size: ["size"] });
+const THINGS = schema<Thing>()("things", { size: ["size"] }, undefined, ({ size }) => ({ size }));
 
 describe.skipIf(mongodbMissing)("a database", () => {
   let place: Place;
@@ -68,6 +68,27 @@ describe.skipIf(mongodbMissing)("a database", () => {
     const other = await openForTest(withDatabaseName(place.uri, "others"), "things", { version: "1.0.0" });
     expect(await look(({ isInUse }) => isInUse())).toBe(false);
     await other.close();
+  });
+
+  test("is not in use once who watched it has ended, though the server goes on waiting for changes for a while", async () => {
+    const store = await openForTest(place.uri, "things", { version: "1.0.0" });
+    const things = await store.collection(THINGS);
+    const { signal } = new AbortController();
+    const changes = await things.changes({ signal });
+    const told = Array.fromAsync(changes);
+    await withDatabase(place.uri, "admin", async (admin) => {
+      /** Begun just now. */
+      const waiting = {
+        "command.getMore": { $exists: true },
+        appName: /^petstore/,
+        microsecs_running: { $lt: 100_000 },
+      };
+      const seen = async () => (await admin.command({ currentOp: true, ...waiting })).inprog;
+      await expect.poll(seen, { interval: 20 }).not.toEqual([]);
+    });
+    await store.close();
+    expect(await look(({ isInUse }) => isInUse())).toBe(false);
+    expect(await told).toEqual([]);
   });
 
   test("with what no petstore has written is read to its end", async () => {

@@ -21,8 +21,11 @@ const OPLOG_HOURS = 24;
 /** An oplog that is not full to this part holds all that ever happened. */
 const FULL = 0.9;
 
-/** How often, and how long apart in milliseconds, other processes have to be seen. */
-const LOOKS = 4;
+/**
+ * How often, and how long apart in milliseconds, other processes have to be seen: for more than twice as long as the server
+ * waits for changes, whose reader may have ended meanwhile.
+ */
+const LOOKS = 10;
 const LOOK_MS = 250;
 
 /** Throws `UnusableServer`, also for a server that does not answer. */
