@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { isComplete, record } from "../fixtures/crash-writer.ts";
-import { openForTest } from "../fixtures/mongo.ts";
+import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 
 const CHILD = join(import.meta.dirname, "../fixtures/mongo-crash-child.ts");
 
@@ -39,9 +39,17 @@ describe.skipIf(mongodMissing)("kill -9", () => {
       }
       expect(await exit).toEqual([null, "SIGKILL"]);
       expect(lines).toBeGreaterThanOrEqual(enough);
+      // What the process sent last is made though it has ended, and until then its connection is there.
+      await expect.poll(connections).toEqual([]);
       await expectNothingLost(answered);
     }
   }
+
+  const connections = () =>
+    withDatabase(set.uri, "admin", async (db) => {
+      const { inprog } = await db.command({ currentOp: true, $all: true, appName: /^petstore/ });
+      return inprog.map(({ desc }: { readonly desc: string }) => desc);
+    });
 
   async function expectNothingLost(answered: ReturnType<typeof record>): Promise<void> {
     const store = await openForTest(set.uri, "pet");
