@@ -59,13 +59,13 @@ describe.skipIf(mongodMissing)("kill -9", () => {
 
   test(
     "of the process that writes, four times: nothing answered is lost, and all of it is told",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     () => killWhileItWrites(async (run) => void run.kill("SIGKILL"), 4),
   );
 
   test(
     "of the server, three times: nothing answered is lost, all of it is told, and the process goes on",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     () =>
       killWhileItWrites(async () => {
         const member = await set.primary();
