@@ -1,7 +1,7 @@
 /** Damage that is made by hand is named, and what is safe to mend is mended, on both engines. */
 import { once } from "node:events";
 import { cp, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -17,6 +17,7 @@ import { PetService } from "#proto/petstore/pet/v1/pet_service_pb.ts";
 import { databaseName } from "../packages/store/mongo/mongo.ts";
 import { serviceNames } from "../processes/names.ts";
 import { FORMAT_MARKS } from "../services/records/formats.ts";
+import { freePorts } from "../test/harness/instances.ts";
 import { mongodbMissing, openPlace, withDatabaseName } from "../test/harness/mongodb.ts";
 import { openStoreOf } from "../test/harness/stores.ts";
 import { examine, mend } from "./doctor.ts";
@@ -256,8 +257,9 @@ describe("the embedded engine", () => {
     const place = await afterCopy(async (dataDir) =>
       utimes(join(dataDir, "pet.db"), new Date(), new Date("2200-01-01")),
     );
-    using taken = await listening();
-    const config = { ...configOf(place), portBase: taken.port, environment: { PORT_BAES: "1", HOST: "no host" } };
+    const portBase = await freePorts();
+    using _ = await listening(portBase);
+    const config = { ...configOf(place), portBase, environment: { PORT_BAES: "1", HOST: "no host" } };
     const found = await examine(config, options);
     expect(found.map(({ invariant, repair }) => `${invariant} ${repair}`)).toEqual([
       "env-configuration null",
@@ -268,10 +270,10 @@ describe("the embedded engine", () => {
   });
 });
 
-async function listening() {
-  const server = createServer().listen(0, "127.0.0.1");
+async function listening(port: number): Promise<Disposable> {
+  const server = createServer().listen(port, "127.0.0.1");
   await once(server, "listening");
-  return { port: (server.address() as AddressInfo).port, [Symbol.dispose]: () => void server.close() };
+  return { [Symbol.dispose]: () => void server.close() };
 }
 
 describe.skipIf(mongodbMissing)("MongoDB", () => {

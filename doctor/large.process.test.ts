@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { deserialize, serialize } from "bson";
 import { expect, test } from "vitest";
-import { fillShop } from "./fixtures/shop.ts";
+import { fillShop, QUIET_PORT_BASE } from "./fixtures/shop.ts";
 
 /** DOCTOR_PETS=1000000 tries a million. */
 const PETS = Number(process.env.DOCTOR_PETS ?? 60_000);
@@ -37,7 +37,7 @@ test(`${PETS} pets with a heap of ${MAX_HEAP_MB} MB`, { timeout: 600_000 }, asyn
     multiply(join(dataDir, "pet.db"), "pets", 4);
     multiply(join(dataDir, "inventory.db"), "inventory", 4);
     const args = [`--max-old-space-size=${MAX_HEAP_MB}`, "doctor/main.ts", "--json"];
-    const env = { PATH: process.env.PATH, DATA_DIR: dataDir, PORT_BASE: "22900" };
+    const env = { PATH: process.env.PATH, DATA_DIR: dataDir, PORT_BASE: QUIET_PORT_BASE };
     const { stdout } = await promisify(execFile)(process.execPath, args, { env });
     expect(JSON.parse(stdout)).toEqual({ findings: [] });
   } finally {
