@@ -1,10 +1,12 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import type { Decide } from "@petstore/store/port";
 import { describe, expect, test } from "vitest";
 import type { InventoryDoc } from "../services/inventory/model.ts";
 import type { OrderDoc } from "../services/order/model.ts";
 import type { PetDoc } from "../services/pet/model.ts";
-import { configurationProblems } from "./config.ts";
+import { configurationProblems, doctorConfig } from "./config.ts";
 import {
   advice,
   around,
@@ -21,7 +23,7 @@ import {
 import type { Mending } from "./mending.ts";
 import { wrongInPair } from "./rules/pets.ts";
 import { wrongInReservation } from "./rules/stock.ts";
-import { wrongPorts } from "./surroundings.ts";
+import { portsOf, wrongPorts } from "./surroundings.ts";
 
 const pet = (id: number, of?: number) =>
   finding("status-stale", [`pet/${id}`], `It is wrong (${of}).`, { of, mend: async () => {} });
@@ -136,5 +138,17 @@ describe("ports", () => {
     const found = wrongPorts(ports, isLive);
     expect(found.flatMap(({ ids }) => ids)).toEqual(wrong);
     for (const one of found) expect(one).toMatchObject({ invariant: "env-ports", repair: null });
+  });
+
+  test("one that answers is taken, however late this process comes to hear of it", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const looking = portsOf(doctorConfig({ PORT_BASE: `${port}` }));
+    // When it has asked.
+    process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500));
+    const [first] = await looking;
+    server.close();
+    expect(first).toEqual({ port, name: "gateway", isTaken: true });
   });
 });

@@ -65,7 +65,8 @@ function isTaken(host: string, port: number): Promise<boolean> {
   socket
     .once("connect", () => resolve(true))
     .once("error", () => resolve(false))
-    .once("timeout", () => resolve(false));
+    // A process that had to wait for its turn hears that the time is over before it hears of an answer.
+    .once("timeout", () => setImmediate(() => resolve(false)));
   return promise.finally(() => socket.destroy());
 }
 
