@@ -66,6 +66,8 @@ async function serve(settings: Settings): Promise<number> {
   await ensureReachable(settings);
   const gateway = await openGateway(settings, telemetry, first);
   phase = "serving";
+  // Heard from before it says that it serves: who reads that may stop it at once.
+  const told = signal();
   collectAfterStart();
   const url = `${scheme}://${hostAndPort(settings.host, gateway.port)}`;
   say(`Serving ${first.served} at ${url} (/docs, /openapi.json)\n`);
@@ -86,7 +88,7 @@ async function serve(settings: Settings): Promise<number> {
         onProblem: ({ message }) => log.error(`the contract of before goes on being served: ${message}`),
       })
     : undefined;
-  await signal();
+  await told;
   phase = "draining";
   stop.abort();
   await Promise.all([gateway.close(), watching]);
