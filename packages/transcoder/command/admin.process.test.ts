@@ -1,7 +1,6 @@
 /** The command's admin port, its metrics and its traces. */
 import { createServer as createHttp1 } from "node:http";
 import { createServer } from "node:http2";
-import { setTimeout as pause } from "node:timers/promises";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run, serveWith } from "./fixtures/command.ts";
@@ -112,10 +111,9 @@ test("with a receiver each request has a server span, and each call a client spa
 test("while it drains it is not ready, and the admin port closes last", async () => {
   const { ask, admin, stop } = await serveWith(args);
   const late = ask("/items/held");
-  await pause(100);
+  await calls.asked;
   const ended = stop();
-  await pause(100);
-  expect((await ask(`${admin}/readyz`)).status).toBe(503);
+  await expect.poll(async () => (await ask(`${admin}/readyz`)).status).toBe(503);
   expect((await ask(`${admin}/livez`)).status).toBe(200);
   calls.held.resolve();
   expect((await late).status).toBe(200);

@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { createServer, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import type { FileRegistry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -33,6 +32,7 @@ let faulty: FileRegistry;
 let target: Http2Server;
 let url = "";
 let reflected: FileRegistry;
+const asked = Promise.withResolvers<void>();
 const held = Promise.withResolvers<void>();
 
 beforeAll(async () => {
@@ -42,7 +42,10 @@ beforeAll(async () => {
   reflected = items;
   const routes = (router: ConnectRouter) => {
     const getItem = async ({ name }: { name: string }) => {
-      if (name === "held") await held.promise;
+      if (name === "held") {
+        asked.resolve();
+        await held.promise;
+      }
       return { name, size: 7 };
     };
     router.service(serviceOf(items, "shop.v1.Shop"), { getItem } as never);
@@ -67,9 +70,14 @@ test("a URL with reflection is enough, and SIGTERM drains", async () => {
   expect(JSON.parse((await ask("/healthz")).text)).toEqual({ status: "ok" });
 
   const late = ask("/items/held");
-  await pause(100);
+  await asked.promise;
   const ended = stop();
-  await pause(100);
+  const isOpen = () =>
+    ask("/healthz").then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isOpen).toBe(false);
   held.resolve();
   expect((await late).status).toBe(200);
   expect(await ended).toMatchObject({ code: 0, text: expect.stringMatching(/Stopped\n$/) });

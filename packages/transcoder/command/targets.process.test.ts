@@ -2,7 +2,6 @@
 import { createServer as createHttp1 } from "node:http";
 import { connect, createSecureServer, createServer } from "node:http2";
 import { request as requestHttps } from "node:https";
-import { setTimeout as pause } from "node:timers/promises";
 import type { FileRegistry } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -107,7 +106,7 @@ test("--watch: what is open ends on the contract before, and a file that is brok
   copyFileSync(set, watched);
   const { ask, says } = await serve("--descriptor-set", watched, "--target", await portOf(target), "--watch", ...OFF);
   const open = ask("/items/held");
-  await pause(100);
+  await calls.asked;
   writeFileSync(watched, "broken");
   await says(/the contract of before goes on being served/);
   expect((await ask("/items/a")).status).toBe(200);
