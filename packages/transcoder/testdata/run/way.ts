@@ -34,7 +34,8 @@ export const IN_PROCESS: WayKind = {
   takes: takesAll,
   async open(contract) {
     const backend = genericBackend(contract);
-    const gateways = gatewaysOf(servicesOf(contract), createRouterTransport(backend.routes));
+    // On a clock that stands still, no request arrives too late for its call.
+    const gateways = gatewaysOf(servicesOf(contract), createRouterTransport(backend.routes), () => 0);
     return { backend, ...gateways };
   },
 };
@@ -102,10 +103,10 @@ export async function grpcServer(contract: FileRegistry): Promise<Served> {
 }
 
 /** A gateway of the library for each kind of options. */
-export function gatewaysOf(descs: readonly DescService[], transport: Transport): Gateways {
+export function gatewaysOf(descs: readonly DescService[], transport: Transport, clock?: () => number): Gateways {
   const services = descs.map((desc) => ({ desc, transport }));
   return onePerOptions(async (options) => {
-    const given: TranscoderOptions = { ...options, services };
+    const given: TranscoderOptions = { ...options, services, clock };
     const app = fastify(serverOptions(given));
     await app.register(transcoder, given);
     await app.listen({ host: "127.0.0.1", port: 0 });
