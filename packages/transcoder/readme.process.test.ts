@@ -2,9 +2,9 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { freePorts } from "../../test/harness/instances.ts";
 
 const root = join(import.meta.dirname, "../..");
 const example = join(import.meta.dirname, "example");
@@ -44,7 +44,7 @@ test("the example serves what it promises", async () => {
   execFileSync("buf", ["generate"], { cwd: project, env: { ...process.env, PATH } });
   rmSync(join(project, "node_modules"), { recursive: true });
 
-  const port = await freePort();
+  const port = await freePorts();
   const env = { ...process.env, PORT: `${port}` };
   const server = spawn(process.execPath, ["server.js"], { cwd: project, env, stdio: "inherit" });
   try {
@@ -57,11 +57,3 @@ test("the example serves what it promises", async () => {
     server.kill();
   }
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
-}
