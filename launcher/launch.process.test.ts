@@ -216,10 +216,10 @@ describe("the end", () => {
   });
 
   test("Ctrl-C while a crashed process waits to be restarted", { timeout }, async () => {
-    await using it = launched(["gateway:well"]);
+    await using it = launched(["--pause=3600000", "gateway:well"]);
     await it.printed(/is ready/);
     process.kill(await pidOf(it, "gateway"), "SIGKILL");
-    await it.printed(/starting it again/);
+    await it.printed(/starting it again in 3600 s/);
     it.process.kill("SIGINT");
     expect(await it.ended).toBe(0);
     expect(it.output()).not.toContain("is back");

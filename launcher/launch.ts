@@ -6,7 +6,7 @@ import { instanceOf, processNames, replicasOf } from "../processes/names.ts";
 import { bindSharedPort, type LauncherConfig } from "./config.ts";
 import { prepare } from "./prepare.ts";
 import { type Endpoint, paint, say, welcome } from "./screen.ts";
-import { type Child, ChildDied, type Program, supervise } from "./supervisor.ts";
+import { type Child, ChildDied, type Program, type Surroundings, supervise } from "./supervisor.ts";
 
 /** Time limit of a stop in milliseconds, plus the gateway's lame-duck time: what has not ended by then is killed. */
 const STOP_LIMIT_MS = 9_500;
@@ -33,11 +33,12 @@ const petstore = ({ replicas }: LauncherConfig): readonly Program[] =>
 
 /**
  * Starts the programs, and ends this process when they have ended: with 0 after a stop, with 1 if one can't start.
- * `startedBy` is the process id of npm.
+ * `startedBy` is the process id of npm. `backoff` is given in tests.
  */
 export async function launch(
   startedBy: number | undefined,
   programs: (config: LauncherConfig) => readonly Program[] = petstore,
+  backoff?: Surroundings["backoff"],
 ): Promise<void> {
   const startedAt = performance.now();
   const children: Child[] = [];
@@ -59,7 +60,7 @@ export async function launch(
     const shared = sharedPort && (await bindSharedPort(sharedPort));
     for (const program of programs(config)) {
       const socket = program.kind === "gateway" ? shared : undefined;
-      children.push(supervise(program, { environment, say, giveUp, socket }));
+      children.push(supervise(program, { environment, say, giveUp, socket, backoff }));
     }
     const endpoints = await allReady(children);
     if (!isStopping()) say(welcome(endpoints, (performance.now() - startedAt) / 1000, config));

@@ -48,7 +48,7 @@ export interface Surroundings {
   readonly giveUp: (why: string) => void;
   /** The socket that the child listens on: file descriptor 3, announced by LISTEN_FDS as for systemd's sd_listen_fds(3). */
   readonly socket?: BoundSocket | undefined;
-  readonly backoff?: typeof defaultBackoff;
+  readonly backoff?: typeof defaultBackoff | undefined;
   readonly pingMs?: number;
 }
 
