@@ -303,6 +303,7 @@ describe("ends when npm, which started it, is gone without a word", () => {
     const npm = `sh -c '${node} --started-by=$$ gateway:well pet:well; true'`;
     const { ready, kill, closed, output } = shell(`${npm} & echo "npm is $!"; exec sleep 600`);
     await ready;
+    await expect.poll(output).toMatch(/^npm is \d+$/m);
     process.kill(Number(/^npm is (\d+)$/m.exec(output())?.[1]), "SIGKILL");
     await expect.poll(output, { timeout: 30_000 }).toMatch(stopped);
     kill();
