@@ -45,11 +45,18 @@ describe.each([
     const unknown = () => fetch(`http://127.0.0.1:${base}/nowhere`);
     await unknown();
     expect(it.output()).not.toContain("ROUTE_NOT_FOUND");
-    const level = { method: "PUT", body: JSON.stringify({ level: "debug", for: "1s" }) };
     const [gateway] = admins();
-    expect(await (await fetch(`${gateway}/log-level`, level)).json()).toMatchObject({ level: "debug", usual: "info" });
+    const sayMore = async (time: string) => {
+      const level = { method: "PUT", body: JSON.stringify({ level: "debug", for: time }) };
+      expect(await (await fetch(`${gateway}/log-level`, level)).json()).toMatchObject({
+        level: "debug",
+        usual: "info",
+      });
+    };
+    await sayMore("1h");
     await unknown();
     await it.printed(/ROUTE_NOT_FOUND/);
+    await sayMore("1s");
     await expect.poll(() => get(`${gateway}/log-level`)).toEqual({ level: "info", usual: "info" });
   });
 
