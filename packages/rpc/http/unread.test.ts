@@ -81,7 +81,7 @@ describe("answers that nobody takes", () => {
         response.once("close", () => closed.resolve());
         response.end(Buffer.alloc(64 * 1024 * 1024)); // more than the system keeps for a connection
       },
-      { writeMs: 100, waitingBytes: Number.POSITIVE_INFINITY },
+      { writeMs: 1000, waitingBytes: Number.POSITIVE_INFINITY },
     );
     const socket = connect(port, "127.0.0.1").on("error", () => {});
     onTestFinished(() => void socket.destroy());
