@@ -85,10 +85,12 @@ describe("a process with a certificate of the authority and the name of own proc
   test.each([true, false])("may call internal RPCs and name its caller, link: %s", async (link) => {
     const { url } = await start();
     const { transport } = await processAt(url, { link });
-    const sent = watchRequests();
+    const all = watchRequests();
     for (const caller of ["key:ann", "key:ben"])
       expect((await ask(transport, { [CALLER_HEADER]: caller })).state).toBe(CategoryState.ACTIVE);
     expect(seen).toMatchObject([{ caller: "key:ann" }, { caller: "key:ben" }]);
+    // Where an answer is late, as on a busy machine, it is asked whether the service is there at all.
+    const sent = all.filter((name) => name !== Health.method.check.name);
     expect(sent).toEqual(link ? ["Link"] : ["GetCategoryState", "GetCategoryState"]);
   });
 
