@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { eventually } from "../harness/eventually.ts";
 import { startOtlpReceiver, treeOf } from "../harness/otlp-receiver.ts";
+import { unfinishedIn } from "../harness/stores.ts";
 import { by, startTraced, TRACE } from "./petstore.ts";
 
 test.each([{ isSingle: false }, { isSingle: true }])("one tree: %j", { timeout: 120_000 }, async ({ isSingle }) => {
@@ -11,6 +12,8 @@ test.each([{ isSingle: false }, { isSingle: true }])("one tree: %j", { timeout: 
   const { status, headers } = await petstore.ask("POST", "/store/orders", { petId }, by(TRACE));
   expect([status, headers.get("x-request-id")]).toEqual([201, TRACE]);
   await eventually(() => petstore.statusOf(petId), "pending");
+  // Inventory knows by then that Pet has been told, and what has not ended at its stop is in no trace.
+  await eventually(() => unfinishedIn(petstore, "inventory"), []);
   expect(receiver.spans).toEqual([]);
   await petstore.stop();
 
