@@ -79,14 +79,17 @@ test.skipIf(dnsMissing)(
     const problems: string[] = [];
     let answered = 0;
     let writes = true;
+    let underWay = 0;
     let isOver = false;
     async function client(asked: string): Promise<void> {
       while (!isOver) {
         const isWrite = asked === "write" && writes;
         // Without an idempotency key: it must not be sent twice.
         const create = { method: "POST", headers: { "content-type": "application/json" }, body: '{"name":"cats"}' };
+        if (isWrite) underWay++;
         const response = await (isWrite ? fetch(`${base}/categories`, create) : fetch(`${base}/categories?limit=1`));
         const text = await response.text();
+        if (isWrite) underWay--;
         if (response.status !== (isWrite ? 201 : 200)) problems.push(`${response.status} ${text}`);
         answered++;
         await sleep(2);
@@ -126,7 +129,7 @@ test.skipIf(dnsMissing)(
 
     // Killed, and missed by DNS only later. What it had can be repeated only if it was a read.
     writes = false;
-    await sleep(1000);
+    while (underWay > 0) await sleep(20);
     for (let round = 0; round < 3; round++) {
       const [victim] = pods.splice(0, 1);
       victim?.process.process.kill("SIGKILL");
