@@ -32,8 +32,8 @@ describe("a process alone", () => {
   test("a second signal ends it at once, unless it is the first one passed on by npm", async () => {
     await using it = child("stubborn");
     await it.printed(/ready at/);
-    it.process.kill("SIGINT");
-    it.process.kill("SIGTERM");
+    // Stopped, so that it gets both at once, however long this process takes to send them.
+    for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const) it.process.kill(signal);
     await it.printed(/stopping/);
     expect(await Promise.race([it.ended, new Promise((resolve) => setTimeout(resolve, 300, "goes on"))])).toBe(
       "goes on",
