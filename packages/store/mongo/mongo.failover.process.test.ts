@@ -28,6 +28,12 @@ interface History {
   readonly taken: number[];
 }
 
+/** How often increments were answered, and how often each document was read. */
+interface Progress {
+  answers: number;
+  readonly reads: number[];
+}
+
 describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
   let set: ReplicaSet;
   beforeAll(async () => {
@@ -38,13 +44,15 @@ describe.skipIf(mongodMissing)("when the primary is killed or stopped", () => {
   test("no answered increment is lost, none is made twice, and service resumes", { timeout: 300_000 }, async () => {
     const stop = new AbortController();
     const stores = [await openForTest(set.uri, "failover"), await openForTest(set.uri, "failover")];
-    const progress = { answers: 0 };
+    const progress: Progress = { answers: 0, reads: range(DOCUMENTS).map(() => 0) };
     const watchers = await Promise.all([watch(stores.slice(0, 1)), watch(stores.slice(1)), watch(stores)]);
     const runs = stores.map((store, i) => load(store, 1_000_000 * (i + 1), progress, stop.signal));
 
     const resumed = async () => {
-      const before = progress.answers;
-      while (progress.answers < before + 200) await sleep(20);
+      const { answers, reads } = structuredClone(progress);
+      const isEnough = () =>
+        progress.answers >= answers + 200 && progress.reads.every((count, id) => count >= (reads[id] ?? 0) + 30);
+      while (!isEnough()) await sleep(20);
     };
     await resumed();
     for (const [i, blow] of BLOWS.entries()) {
@@ -158,7 +166,7 @@ async function watch(stores: readonly Store[]): Promise<{ readonly told: Promise
 const told = new Map<number, number>();
 
 /** Increments, reads and takes numbers until it is told to stop. */
-async function load(store: Store, first: number, progress: { answers: number }, stop: AbortSignal): Promise<History> {
+async function load(store: Store, first: number, progress: Progress, stop: AbortSignal): Promise<History> {
   const history: History = { answered: [], doubted: new Set(), refused: new Set(), reads: [], taken: [] };
   const ledgers = await store.collection(LEDGERS);
   const options = () => ({ deadline: realTime.clock() + 1000 });
@@ -197,6 +205,7 @@ async function load(store: Store, first: number, progress: { answers: number }, 
       const before = told.get(id) ?? 0;
       const doc = await ledgers.get(id, { ...options(), latest: true });
       history.reads.push({ id, before, seen: doc?.made.length ?? 0 });
+      if (doc) progress.reads[id] = (progress.reads[id] ?? 0) + 1;
     });
   const take = () =>
     unlessUnavailable(async () => {
