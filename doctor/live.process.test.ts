@@ -35,25 +35,30 @@ const nothing = { code: 0, findings: [] };
 
 function beginLoad({ http }: Petstore) {
   const stop = new AbortController();
-  const done = keepBusy(http, stop.signal);
+  let answers = 0;
+  const done = keepBusy(http, stop.signal, () => void answers++);
   stack.defer(() => stop.abort());
-  return async () => {
-    stop.abort();
-    return done;
+  return {
+    /** Once more requests than that were answered. */
+    answered: (count: number) => expect.poll(() => answers, { timeout: 60_000 }).toBeGreaterThan(count),
+    end() {
+      stop.abort();
+      return done;
+    },
   };
 }
 
 describe("on the embedded store", () => {
   test("under load nothing is found, and nothing is repaired", { timeout }, async () => {
     const petstore = await start();
-    const end = beginLoad(petstore);
+    const load = beginLoad(petstore);
     expect(await doctor(petstore)).toMatchObject(nothing);
     expect(await doctor(petstore, "--repair")).toMatchObject({
       code: 2,
       stderr: "The petstore runs: stop it, then repair.\n",
     });
     expect(await doctor(petstore)).toMatchObject(nothing);
-    expect(await end()).toBeGreaterThan(50);
+    expect(await load.end()).toBeGreaterThan(50);
   });
 
   test("damage is named while the petstore runs", { timeout }, async () => {
@@ -109,10 +114,11 @@ describe("on the embedded store", () => {
 
   test("what a kill under load left is named, mended, and gone", { timeout }, async () => {
     const petstore = await start();
-    const end = beginLoad(petstore);
+    const load = beginLoad(petstore);
+    await load.answered(10);
     await expect.poll(async () => (await fetch(`${petstore.http}/store/orders`)).json()).not.toEqual([]);
     await Promise.all((["gateway", ...services] as const).map((name) => petstore.kill(name, "SIGKILL")));
-    expect(await end()).toBeGreaterThan(10);
+    await load.end();
     const found = await doctor(petstore);
     expect(found.findings.filter(({ repair }: { repair: string }) => repair !== "safe")).toEqual([]);
     const { code, findings } = await doctor(petstore, "--repair");
@@ -132,21 +138,22 @@ describe("on the embedded store", () => {
 describe.skipIf(mongodbMissing)("on MongoDB", () => {
   test("under load nothing is found, and nothing is repaired", { timeout }, async () => {
     const petstore = await start(stack.use(await openPlace()).uri);
-    const end = beginLoad(petstore);
+    const load = beginLoad(petstore);
     expect(await doctor(petstore)).toMatchObject(nothing);
     expect(await doctor(petstore, "--repair")).toMatchObject({
       code: 2,
       stderr: "The petstore runs: stop it, then repair.\n",
     });
-    expect(await end()).toBeGreaterThan(50);
+    expect(await load.end()).toBeGreaterThan(50);
   });
 
   test("what a kill under load left is named, mended, and gone", { timeout }, async () => {
     const petstore = await start(stack.use(await openPlace()).uri);
-    const end = beginLoad(petstore);
+    const load = beginLoad(petstore);
+    await load.answered(10);
     await expect.poll(async () => (await fetch(`${petstore.http}/store/orders`)).json()).not.toEqual([]);
     await Promise.all((["gateway", ...services] as const).map((name) => petstore.kill(name, "SIGKILL")));
-    await end();
+    await load.end();
     const { code, findings } = await doctor(petstore, "--repair");
     expect({ code, findings }).toEqual({ code: 0, findings: [] });
   });
