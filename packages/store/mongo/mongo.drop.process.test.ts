@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { mongodMissing, type ReplicaSet, startReplicaSet } from "../../../test/harness/mongod.ts";
 import { openForTest, withDatabase } from "../fixtures/mongo.ts";
 import { type Collection, type Doc, Expired, type Position, put, schema } from "../port.ts";
-import { databaseName } from "./mongo.ts";
+import { databaseName, type MongoOptions } from "./mongo.ts";
 
 interface Item extends Doc {
   readonly _id: number;
@@ -44,9 +44,10 @@ describe.skipIf(mongodMissing)("data that an operator drops under running proces
     withDatabase(set.uri, databaseName(set.uri, service), look);
 
   /** A process of the service, and what it logs. */
-  async function start() {
+  async function start(options: Partial<MongoOptions> = {}) {
     const logged: string[] = [];
-    const store = await openForTest(set.uri, service, { log: pino({}, { write: (line) => void logged.push(line) }) });
+    const log = pino({}, { write: (line) => void logged.push(line) });
+    const store = await openForTest(set.uri, service, { log, ...options });
     onTestFinished(() => store.close());
     return { items: (await store.collection(ITEMS)) as Items, store, logged };
   }
@@ -141,7 +142,8 @@ describe.skipIf(mongodMissing)("data that an operator drops under running proces
   });
 
   test("a sequence goes on above the numbers that a process has taken", async () => {
-    const { store, logged } = await start();
+    // The clock stands still: numbers that are at hand for ten seconds are asked for again.
+    const { store, logged } = await start({ clock: () => 0 });
     const counters = (db: Db) => db.collection<{ _id: string; last: number }>("_sequences");
     /** Once the next number is at hand. */
     const taken = (last: number) =>
