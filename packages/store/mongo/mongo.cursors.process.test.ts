@@ -27,5 +27,5 @@ test.skipIf(mongodMissing)("no cursor stays open for who leaves while it is open
     over.abort();
     await reading;
   }
-  await expect.poll(open, { timeout: 5_000 }).toBe(0);
+  await expect.poll(open).toBe(0);
 });
