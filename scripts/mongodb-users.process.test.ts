@@ -120,12 +120,13 @@ describe.skipIf(mongodMissing)("a MongoDB with users", () => {
       ];
       const failing = async () => (await (await fetch(`${petstore.http}/readyz`)).json()).failing;
       expect(await sell()).toEqual([201, 201, 201, 200, 200, 200, 200, 201, 204]);
-      expect(await failing()).toEqual([]);
+      // On a busy machine a service may not have answered one look in time.
+      await expect.poll(failing).toEqual([]);
       expect(await ask("DELETE", "/pets/1")).toBe(204);
       expect(await ask("DELETE", "/categories/1")).toBe(204);
       for (const name of services) await petstore.kill(name);
       for (const name of services) await petstore.start(name, { MONGODB_URI: uriOf(name) });
-      await expect.poll(failing, { timeout: 30_000 }).toEqual([]);
+      await expect.poll(failing).toEqual([]);
       expect(await ask("GET", "/store/orders")).toBe(200);
       expect(petstore.logs()).not.toMatch(/not authorized/i);
     });
