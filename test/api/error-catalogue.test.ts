@@ -286,12 +286,13 @@ async function refusal(made: Promise<unknown>): Promise<string> {
   return `${codeName(error.code, Code)} ${reasonOf(error)?.reason}`;
 }
 
-/** Without a client, which would keep the time itself. */
-/** The body follows its head after `pauseMs`. */
+/** Without a client, which would keep the time itself. The body follows `pauseMs` after its head has been read. */
 async function overConnect(url: string, body: string, pauseMs = 0, type = "application/json"): Promise<string> {
   const headers = { "content-type": type, "connect-timeout-ms": "500", "content-length": body.length };
-  const request = httpRequest(url, { method: "POST", headers });
+  const expected = pauseMs > 0 && { expect: "100-continue" };
+  const request = httpRequest(url, { method: "POST", headers: { ...headers, ...expected } });
   request.flushHeaders();
+  if (expected) await once(request, "continue");
   await sleep(pauseMs);
   const [response] = await once(request.end(body), "response");
   const { code, details } = JSON.parse(await textOf(response)) as {
