@@ -8,6 +8,7 @@ describe("timeouts", () => {
   test.each([
     [{}, 30_000],
     [{ "x-server-timeout": "2.5" }, 2500],
+    [{ "x-server-timeout": "0.5" }, 500],
     [{ "x-server-timeout": "99" }, 30_000],
     [{ "grpc-timeout": "1H" }, 30_000],
     [{ "grpc-timeout": "2S" }, 2000],

@@ -185,7 +185,8 @@ export const http: readonly Case[] = [
   ...["text/html", "application/xml, text/*", "application/json;q=0, text/html", "application/vnd.api+json"].map(
     notAcceptable,
   ),
-  ...["0.5", "10", "1", "999999999", "3.25"].map((seconds) =>
+  // None ends before the answer, however slow the machine is.
+  ...["9.5", "10", "9", "999999999", "9.25"].map((seconds) =>
     read(`X-Server-Timeout: ${seconds}`, { "x-server-timeout": seconds }),
   ),
   ...["0", "0.0", "-1", "1s", "", "1e3", "Infinity", "NaN", ".5", "1,5", "0x5"].map(badTimeout),
