@@ -85,7 +85,7 @@ test("FAULTS_SEED draws which calls the faults of FAULTS_FILE strike", async () 
   expect(new Set(first)).toEqual(new Set([500, 503]));
   expect(await struck({ FAULTS_SEED: "1" })).toEqual(first);
   expect(await struck({ FAULTS_SEED: "2" })).not.toEqual(first);
-}, 60_000);
+}, 180_000);
 
 test("PUBLIC_URL is the address that the document names", async () => {
   const settings = { PUBLIC_URL: "https://shop.example/", HTTP_BASE_PATH: "/api" };
@@ -115,7 +115,7 @@ test("warns of a misspelled setting, and where other machines need no credential
     await once(child, "exit");
     expect(lines.map((line) => line.test(stdout))).toEqual(expected);
   }
-}, 60_000);
+}, 180_000);
 
 test("LISTEN_FDS: listens on the socket that it is started with, where connections wait from one run to the next", async () => {
   using socket = new BoundSocket({ host: "127.0.0.1" });
@@ -134,7 +134,7 @@ test("LISTEN_FDS: listens on the socket that it is started with, where connectio
     second.kill("SIGTERM");
   }
   expect(await once(second, "exit")).toEqual([0, null]);
-}, 60_000);
+}, 180_000);
 
 test("LISTEN_FDS: a socket that other machines reach is refused where nobody is asked who calls", async () => {
   using socket = new BoundSocket({ host: "0.0.0.0" });
@@ -152,7 +152,7 @@ test("LISTEN_FDS: a socket that other machines reach is refused where nobody is 
   expect(child.exitCode).toBe(1);
   expect(await stderr).toContain("the socket of LISTEN_FDS, on 0.0.0.0, would let other machines call gateway");
   expect(answered).not.toHaveBeenCalled();
-}, 60_000);
+}, 180_000);
 
 test.each([
   ["0.0.0.0", "127.0.0.1", 200],
