@@ -1,6 +1,7 @@
 /** The command's admin port, its metrics and its traces. */
 import { createServer as createHttp1 } from "node:http";
 import { createServer } from "node:http2";
+import { BoundSocket } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run, serveWith } from "./fixtures/command.ts";
@@ -127,6 +128,8 @@ test("it is ready as long as any target takes connections", async () => {
   const { ask, admin } = await serveWith(["--descriptor-set", set, "--target", url]);
   expect((await ask(`${admin}/readyz`)).status).toBe(200);
   await new Promise((resolve) => other.close(resolve));
+  // Nobody takes connections there, for the port is taken, and by no other test's server.
+  using _ = new BoundSocket({ host: "127.0.0.1", port: Number(new URL(url).port) });
   const away = await ask(`${admin}/readyz`);
   expect([away.status, JSON.parse(away.text)]).toEqual([503, { status: "not ready", failing: [new URL(url).host] }]);
 });
