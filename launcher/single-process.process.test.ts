@@ -76,7 +76,7 @@ test.skipIf(mongodMissing)("all services have one client at MongoDB, and stop wi
   await ask(port, "/categories", { name: "dogs" });
   await ask(port, "/pets", { name: "Rex", categoryId: 1 });
   expect(await ask(port, "/store/orders", { petId: 1 })).toMatchObject({ id: 1, quantity: 1 });
-  expect(await clientsAt(set.uri)).toBe(1);
+  await expect.poll(() => clientsAt(set.uri)).toBe(1);
   it.process.kill("SIGTERM");
   expect(await it.ended).toBe(0);
   await expect.poll(() => clientsAt(set.uri), { timeout: 20_000 }).toBe(0);

@@ -209,7 +209,7 @@ const deleteIt: Operation = { do: "delete pet", id: 0, mark: 4 };
 const cancelIt: Operation = { do: "cancel order", id: 0, mark: 4 };
 const quantityOf = async (petId: number) => (await readOverHttp(petstore.http, "inventory", petId))?.view.quantity;
 
-test("in the end all that was told is there, and what is stored adds up", async () => {
+test("in the end all that was told is there, and what is stored adds up", { timeout: 300_000 }, async () => {
   expect(told).toHaveLength(cases.length);
   for (const { client, left: before } of told) await eventually(() => left(client), before);
   await eventually(() => wrongInTheStores(petstore), [], BETWEEN_LOOKS_MS);
