@@ -178,8 +178,7 @@ export function unexplained(cause: unknown, isRead: boolean): HttpError {
 }
 
 /** Whether Connect stopped reading an answer for its size. */
-const isTooLarge = ({ rawMessage, metadata }: ConnectError): boolean =>
-  /^message (size|is larger) /.test(rawMessage) && !metadata.has("grpc-status");
+const isTooLarge = (error: ConnectError): boolean => !isOfService(error) && error.rawMessage.startsWith("message ");
 
 /** Trying again would end in the same way. */
 const tooLarge = (isRead: boolean): HttpError => {
