@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Run, run } from "../packages/runtime/fixtures/run.ts";
+import { type Run, run, sendAtOnce } from "../packages/runtime/fixtures/run.ts";
 import { freePorts } from "../test/harness/instances.ts";
 
 const script = join(import.meta.dirname, "fixtures/launch.ts");
@@ -248,11 +248,7 @@ describe("the end", () => {
   test("one that comes twice at once, from the terminal and from npm, is one", { timeout }, async () => {
     await using it = launched(["gateway:well", "pet:well"]);
     await it.printed(/is ready/);
-    // Both are there when it next runs: on a busy machine this test could pause between them for longer than counts as once.
-    it.process.kill("SIGSTOP");
-    it.process.kill("SIGINT");
-    it.process.kill("SIGTERM");
-    it.process.kill("SIGCONT");
+    sendAtOnce(it.process, "SIGINT", "SIGTERM");
     expect(await it.ended).toBe(0);
     expect(it.output()).not.toContain("asked twice");
     expect(it.output().match(/"msg":"stopped"/g)).toHaveLength(2);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { run } from "./fixtures/run.ts";
+import { run, sendAtOnce } from "./fixtures/run.ts";
 import { LAUNCHED } from "./lifecycle.ts";
 
 const script = join(import.meta.dirname, "fixtures/child.ts");
@@ -32,8 +32,7 @@ describe("a process alone", () => {
   test("a second signal ends it at once, unless it is the first one passed on by npm", async () => {
     await using it = child("stubborn");
     await it.printed(/ready at/);
-    // Stopped, so that it gets both at once, however long this process takes to send them.
-    for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const) it.process.kill(signal);
+    sendAtOnce(it.process, "SIGINT", "SIGTERM");
     await it.printed(/stopping/);
     expect(await Promise.race([it.ended, new Promise((resolve) => setTimeout(resolve, 300, "goes on"))])).toBe(
       "goes on",
