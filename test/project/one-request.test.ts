@@ -28,9 +28,11 @@ const COUNT = `import { Session } from "node:inspector";
   process.on("message", ({ type }) => {
     const reply = (files) => process.send({ type, files });
     if (type === "count") session.post("Profiler.startPreciseCoverage", { callCount: true }, () => reply());
-    if (type === "pause") take((functions) => reply(void (counted = functions)));
-    if (type !== "tell") return;
-    take((functions) => {
+    if (type === "pause") take((functions) => {
+      counted = functions;
+      reply();
+    });
+    if (type === "tell") take((functions) => {
       const paused = new Map(functions.map(({ key, count }) => [key, count]));
       const called = counted.filter(({ key, count }) => count - 2 * (paused.get(key) ?? 0) >= ${ORDERS});
       reply([...new Set(called.map(({ url }) => url))]);

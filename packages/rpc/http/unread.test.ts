@@ -195,13 +195,6 @@ describe("the time limit for clients that read nothing", () => {
     const writeMs = 5000; // of which less than two fifths must pass between two looks, also on a busy machine
     const page = Buffer.alloc(64 * 1024 * 1024); // more than the system keeps for a connection
     const given: string[] = [];
-    const closing = (who: string, response: ServerResponse) =>
-      new Promise<void>((resolve) =>
-        response.once("close", () => {
-          given.push(who);
-          resolve();
-        }),
-      );
     const asked = { node: Promise.withResolvers<ServerResponse>(), us: Promise.withResolvers<ServerResponse>() };
     const node = createServer((_, response) => asked.node.resolve(response)).listen(0, "127.0.0.1");
     await once(node, "listening");
@@ -214,8 +207,9 @@ describe("the time limit for clients that read nothing", () => {
       socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
     }
     const [byNode, byUs] = await Promise.all([asked.node.promise, asked.us.promise]);
-    void closing("Node", byNode);
-    const closed = closing("ours", byUs);
+    byNode.once("close", () => given.push("Node"));
+    byUs.once("close", () => given.push("ours"));
+    const closed = once(byUs, "close");
     // In one turn, Node's first: of two timers that run for the same time it has the one that runs out first.
     byNode.setTimeout(writeMs, () => void byNode.destroy()).end(page);
     byUs.end(page);
